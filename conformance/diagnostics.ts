@@ -1,6 +1,6 @@
 import type { Tool } from '../src/core/tool.ts'
 import { isObject, ProtocolError, protocolKeys, wireErrorCodes } from '../src/server/messages/messages.ts'
-import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
+import type { ExtraMethod, MethodCall } from '../src/server/protocol/method.ts'
 
 /**
  * Methods that the scenarios on lifecycle and completion need besides resources: a prompt with an argument to complete, and tools that
@@ -54,7 +54,7 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
   },
 }
 
-async function toolsOfMounts({ view, signal }: Call): Promise<readonly Tool[]> {
+async function toolsOfMounts({ view, signal }: MethodCall): Promise<readonly Tool[]> {
   return (await view.tools?.list(new Set(tools), { signal }))?.tools ?? []
 }
 

@@ -12,7 +12,7 @@ import { compileTemplate } from '../src/core/template.ts'
 import { formatTemplate, parseAddress } from '../src/core/uri.ts'
 import { type SourceName, sources } from '../src/providers/index.ts'
 import type { NewAnalysis } from '../src/providers/results/index.ts'
-import { lazyStore } from '../src/providers/source.ts'
+import { createLazyStore } from '../src/providers/source.ts'
 
 /** What a sample needs beside the options of its declaration: the module `test/support/samples/NAME.ts`, if there is one. */
 interface SampleService {
@@ -178,7 +178,7 @@ async function openSample(name: SourceName, folder: string): Promise<Found> {
   const { mounts } = (await loadConfigSchema()).parse({ mounts: { [address]: sample } })
   const config = mounts[address]
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
-  const store = lazyStore({ sqlite: { file: join(folder, '.git', 'hikidashi', 'store.sqlite') } }, () => {})
+  const store = createLazyStore({ sqlite: { file: join(folder, '.git', 'hikidashi', 'store.sqlite') } }, () => {})
   const { provider } = await openMount({ address, config, folder }, { log: () => {}, store })
   await provider.put?.(sampleAnalysis)
   const context = { principal: { id: 'abilities', roles: [] }, signal: new AbortController().signal }

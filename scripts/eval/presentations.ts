@@ -1,4 +1,4 @@
-import { isCompound, openCompound } from '../../src/readings/binary/compound.ts'
+import { isCompoundFile, openCompoundFile } from '../../src/readings/binary/compound.ts'
 
 /**
  * The records of a presentation of PowerPoint 97 to 2003 that its last edit uses ([MS-PPT], 2.1.2), in Latin; the whole file if it
@@ -6,7 +6,7 @@ import { isCompound, openCompound } from '../../src/readings/binary/compound.ts'
  */
 export function usedRecords(bytes: Buffer): string {
   try {
-    const file = isCompound(bytes) ? openCompound(bytes, 2 ** 28) : undefined
+    const file = isCompoundFile(bytes) ? openCompoundFile(bytes, 2 ** 28) : undefined
     const [stream, user] = [file?.stream('PowerPoint Document'), file?.stream('Current User')]
     if (stream === undefined || user === undefined) return bytes.toString('latin1')
     return placesIn(stream, user.readUInt32LE(16))

@@ -2,11 +2,11 @@ import { documentFormatOf } from '../core/documents.ts'
 import type { Resource } from '../core/view.ts'
 
 /** The levels at which a context can contain a resource (`assemble_context`), the largest first. */
-export const levels = ['full', 'windows', 'outline', 'link'] as const
-export type Level = (typeof levels)[number]
+export const contentLevels = ['full', 'windows', 'outline', 'link'] as const
+export type ContentLevel = (typeof contentLevels)[number]
 
 /** `auto`: the largest level that fits. */
-export type BasketLevel = 'auto' | Level
+export type BasketLevel = 'auto' | ContentLevel
 
 export interface BasketItem {
   readonly resource: Resource
@@ -47,7 +47,7 @@ export function withMovedItem(items: BasketItems, uri: string, by: number): Bask
 
 /** Tokens of a resource at each level that it has. */
 export interface TokenCost {
-  readonly levels: Readonly<Partial<Record<Level, number>>>
+  readonly levels: Readonly<Partial<Record<ContentLevel, number>>>
   /** Whether the resource is missing or denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
@@ -57,7 +57,7 @@ export interface TokenCost {
 
 export interface PlannedItem extends BasketItem {
   /** The level of the item: the chosen one, or the one that `auto` resolves to. */
-  readonly taken: Level
+  readonly taken: ContentLevel
   /** Tokens of the item at this level. `undefined`: not counted yet. */
   readonly tokens: number | undefined
   readonly missing: boolean
@@ -81,8 +81,8 @@ export function usableBudget(budget: number, reserve = 0.03): number {
 }
 
 /** The levels of a resource, from the largest to the smallest. */
-export function levelsOf(cost: TokenCost | undefined): readonly Level[] {
-  return cost === undefined ? levels : levels.filter((level) => cost.levels[level] !== undefined)
+export function levelsOf(cost: TokenCost | undefined): readonly ContentLevel[] {
+  return cost === undefined ? contentLevels : contentLevels.filter((level) => cost.levels[level] !== undefined)
 }
 
 /**
@@ -111,7 +111,7 @@ export function planBasket(
   const sum = () => items.reduce((total, _, at) => total + (tokensAt(at) ?? 0), items.length === 0 ? 0 : frame)
   let tokens = sum()
   while (tokens > usable) {
-    let best: { readonly at: number; readonly to: Level; readonly saved: number } | undefined
+    let best: { readonly at: number; readonly to: ContentLevel; readonly saved: number } | undefined
     for (const [at, item] of items.entries()) {
       const cost = costOf(item)
       const to = item.level === 'auto' ? nextLower(cost, taken[at] ?? 'link') : undefined
@@ -144,15 +144,15 @@ export function isShortened({ level, taken }: PlannedItem, cost: TokenCost | und
   return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
 }
 
-function lowerThan(there: readonly Level[], level: Level): Level | undefined {
-  return there.find((one) => levels.indexOf(one) > levels.indexOf(level))
+function lowerThan(there: readonly ContentLevel[], level: ContentLevel): ContentLevel | undefined {
+  return there.find((one) => contentLevels.indexOf(one) > contentLevels.indexOf(level))
 }
 
 /** Returns the next lower level that takes fewer tokens. */
-function nextLower(cost: TokenCost | undefined, from: Level): Level | undefined {
+function nextLower(cost: TokenCost | undefined, from: ContentLevel): ContentLevel | undefined {
   const now = cost?.levels[from] ?? 0
   return levelsOf(cost).find(
-    (level) => levels.indexOf(level) > levels.indexOf(from) && (cost?.levels[level] ?? now) < now,
+    (level) => contentLevels.indexOf(level) > contentLevels.indexOf(from) && (cost?.levels[level] ?? now) < now,
   )
 }
 
@@ -161,7 +161,7 @@ type Saving =
   | {
       readonly what: 'lower'
       readonly uri: string
-      readonly to: Level
+      readonly to: ContentLevel
       readonly saved: number
       readonly suffices: boolean
     }
@@ -179,7 +179,7 @@ export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, Toke
     const cost = costs.get(uri)
     const lowered = levelsOf(cost).flatMap((to): readonly Saving[] => {
       const saved = tokens - (cost?.levels[to] ?? tokens)
-      return levels.indexOf(to) > levels.indexOf(item.taken) && saved > 0
+      return contentLevels.indexOf(to) > contentLevels.indexOf(item.taken) && saved > 0
         ? [{ what: 'lower', uri, to, saved, suffices: saved >= plan.over }]
         : []
     })

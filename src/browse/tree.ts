@@ -98,11 +98,11 @@ export function folderIfShown<F>({ folders }: Tree<F>, uri: string, above: reado
  * on. `lacks`: the directory whose next page is needed to continue.
  */
 export function pathTo<F>(tree: Tree<F>, uri: string, enters: CanEnter) {
-  const wanted = uriPath(uri)
+  const wanted = bareUri(uri)
   const folders: string[] = []
   let here = towards(tree.roots ?? [], uri, enters, 0)
   while (here !== undefined && folders.length < maxDepth) {
-    if (uriPath(here.uri) === wanted) return { folders, found: here }
+    if (bareUri(here.uri) === wanted) return { folders, found: here }
     folders.push(here.uri)
     const { items, next } = folderAt(tree, here.uri)
     const below = towards(items, uri, enters, folders.length)
@@ -114,12 +114,12 @@ export function pathTo<F>(tree: Tree<F>, uri: string, enters: CanEnter) {
 
 /** Returns the item with a URI, or the deepest directory among the items that contains the URI. */
 function towards(items: readonly Resource[], uri: string, enters: CanEnter, depth: number): Resource | undefined {
-  const wanted = uriPath(uri)
+  const wanted = bareUri(uri)
   let best: Resource | undefined
   let length = -1
   for (const item of items) {
     if (item.uri === uri) return item
-    const path = uriPath(item.uri)
+    const path = bareUri(item.uri)
     if (path.length <= length || (path !== wanted && !(isBelow(wanted, path) && enters(item, depth)))) continue
     best = item
     length = path.length
@@ -128,7 +128,7 @@ function towards(items: readonly Resource[], uri: string, enters: CanEnter, dept
 }
 
 /** Returns a URI percent-decoded, without query, fragment and trailing slashes, to compare spellings of the same URI. */
-export function uriPath(uri: string): string {
+export function bareUri(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
   return decodeIfValid(trimmed)

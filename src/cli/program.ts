@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { packageVersion } from './operations/command-line.ts'
-import { examples } from './terminal/exit.ts'
+import { helpExamples } from './terminal/exit.ts'
 import { type Io, type Output, openFileOutput, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
@@ -139,7 +139,7 @@ export async function createProgram(
     .helpCommand('help [command]', 'show the help of a command')
     .showHelpAfterError('For help: hikidashi --help')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi ui                          look at this folder in a browser
   hikidashi add claude-code             let a host use it
   hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp
@@ -219,7 +219,7 @@ const synonyms: Readonly<Record<string, string>> = {
 }
 
 /** Returns the command that has a word among its synonyms; `undefined` if there is none. */
-export function commandMeantBy(word: string): string | undefined {
+export function commandForSynonym(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }
 

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { commandMeantBy, createProgram, replacementHints, welcome } from './program.ts'
+import { commandForSynonym, createProgram, replacementHints, welcome } from './program.ts'
 import { exitCodes, explainError } from './terminal/exit.ts'
 import { createIo, outputClosedError, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { secretsOfProcess } from './terminal/secrets.ts'
@@ -23,7 +23,7 @@ export async function runCommandLine(words: readonly string[], io: ProcessIo): P
     io.complain(replacement)
     return exitCodes.usage
   }
-  const meant = commandMeantBy(first)
+  const meant = commandForSynonym(first)
   if (meant !== undefined) {
     io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nFor help: hikidashi ${meant} --help`)
     return exitCodes.usage
@@ -43,13 +43,13 @@ export async function runCommandLine(words: readonly string[], io: ProcessIo): P
 }
 
 async function checkVersion(io: ProcessIo): Promise<number> {
-  const [{ printNewest, registryIn }, { isPublished, packageVersion }] = await Promise.all([
+  const [{ printNewestVersion, registryUrlIn }, { isPublished, packageVersion }] = await Promise.all([
     import('./operations/newest.ts'),
     import('./operations/command-line.ts'),
   ])
-  const installed = { version: packageVersion(), isPublished: isPublished(), registry: registryIn(process.env) }
+  const installed = { version: packageVersion(), isPublished: isPublished(), registry: registryUrlIn(process.env) }
   try {
-    await printNewest(installed, io)
+    await printNewestVersion(installed, io)
     return exitCodes.ok
   } catch (error) {
     const { message, exitCode } = explainError(error)

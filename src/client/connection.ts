@@ -15,7 +15,7 @@ import type { Log } from '../core/log.ts'
 import { runInSpan, traceContext } from '../core/trace.ts'
 import { toResourceError, unavailableError } from './errors.ts'
 import type { ServerStream } from './http.ts'
-import type { About, RequestOptions } from './target.ts'
+import type { RemoteServerInfo, RequestOptions } from './target.ts'
 import type { WireObject } from './wire.ts'
 
 /** The options of a connection, with the defaults filled in. */
@@ -37,7 +37,7 @@ export interface Connection {
   readonly hasResources: boolean
   readonly hasPrompts: boolean
   readonly hasTools: boolean
-  readonly about: About
+  readonly about: RemoteServerInfo
   /** Changes that the server declared to notify about: of a resource, and of the lists of resources, prompts and tools. */
   readonly tells: {
     readonly updated: boolean
@@ -76,7 +76,7 @@ export interface ConnectionState {
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
-export function newState(): ConnectionState {
+export function newConnectionState(): ConnectionState {
   return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
@@ -211,7 +211,7 @@ function withTrace(params: WireObject): WireObject {
   return { ...params, _meta: { ...(typeof _meta === 'object' ? _meta : {}), ...trace } }
 }
 
-function aboutOf(client: Client): About {
+function aboutOf(client: Client): RemoteServerInfo {
   const { name, version } = client.getServerVersion() ?? {}
   return {
     ...defined({ name, version }),

@@ -110,7 +110,7 @@ function fromSdk(error: SdkError, method: string): ResourceError {
 function fromHttp(error: SdkHttpError, method: string): ResourceError {
   const { status } = error
   const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)
-  return fault === undefined ? unavailableError(httpFault(status), error) : fromProtocol(fault, method)
+  return fault === undefined ? unavailableError(httpFaultMessage(status), error) : fromProtocol(fault, method)
 }
 
 /** Returns the JSON-RPC error in the body of an answer; undefined when the body holds none. */
@@ -125,7 +125,7 @@ export function rpcErrorOf(text: unknown): ProtocolError | undefined {
   }
 }
 
-export function httpFault(status: number): string {
+export function httpFaultMessage(status: number): string {
   switch (status) {
     case 401:
       return 'The server requires authentication (HTTP 401). Send a token in the headers.'

@@ -6,9 +6,9 @@ import { nonEmptyText, objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, ConnectionSettings } from './connection.ts'
 import { printableText } from './errors.ts'
-import { isUnknownMethod } from './failures.ts'
+import { isUnknownMethodError } from './failures.ts'
 import { openConnection } from './open.ts'
-import type { Target } from './target.ts'
+import type { ServerTarget } from './target.ts'
 import { cursorOf, type WireObject } from './wire.ts'
 
 /** Maximum number of pages of a list that are checked. */
@@ -24,7 +24,11 @@ const maxFaults = 3
  * resources match the schemas of the specification, whether its pages end, whether it accepts a subscription, and how it answers
  * for a URI that does not exist. Nothing is changed. Without a connection, or without resources, the other checks are left out.
  */
-export async function examineServer(target: Target, limits: ConnectionSettings, tell: ReportCheck): Promise<void> {
+export async function examineServer(
+  target: ServerTarget,
+  limits: ConnectionSettings,
+  tell: ReportCheck,
+): Promise<void> {
   let connection: Connection
   try {
     connection = await openConnection(target, limits)
@@ -125,7 +129,7 @@ async function readListing(
       answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
     } catch (error) {
       if (!isResourceError(error)) throw error
-      const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethod(error)
+      const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethodError(error)
       if (isNone) return listed(true)
       return listed(false, failedResult(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
     }

@@ -1,7 +1,7 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
-import { isUnknownMethod } from './failures.ts'
+import { isUnknownMethodError } from './failures.ts'
 import type { ServerStream } from './http.ts'
 import { type ChangeSet, type ChangeStream, createChangeStreamManager, emptyChangeSet, uriKey } from './listeners.ts'
 
@@ -57,7 +57,7 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
       ...(tools ? { toolsListChanged: true } : {}),
     }
     const opened = await listen?.(filter).catch((error: unknown) => {
-      if (!isUnknownMethod(error)) throw error
+      if (!isUnknownMethodError(error)) throw error
     })
     if (opened === undefined) return undefined
     const { honoredFilter, closed, close } = opened

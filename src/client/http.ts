@@ -4,7 +4,7 @@ import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
-import { httpFault, streamEndedCode, tooLargeError, toResourceError } from './errors.ts'
+import { httpFaultMessage, streamEndedCode, tooLargeError, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
 import { type FloodLimit, paceEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
@@ -238,7 +238,7 @@ async function openStanding(
   // In a session, 404 means that the session has ended; without one, that the server has no such stream.
   const hasNone = [200, 202, 204, 400, 405, 406, 501].includes(status) || (status === 404 && sessionId === undefined)
   if (hasNone) return undefined
-  throw new ResourceError('unavailable', httpFault(status), { status })
+  throw new ResourceError('unavailable', httpFaultMessage(status), { status })
 }
 
 /** Fetches a URL and follows redirects only within its origin, as the SDK does: the headers reach no other origin. */

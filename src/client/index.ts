@@ -4,11 +4,24 @@ import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
 import { type ConnectionSettings, createServerLink } from './connection.ts'
 import { openConnection } from './open.ts'
-import type { RemoteView, Target } from './target.ts'
+import type { RemoteView, ServerTarget } from './target.ts'
 import { createRemoteView } from './view.ts'
 
-export { isAnswer, isConnectionLost, isHeaderMismatch, isUnknownMethod, refusalOf } from './failures.ts'
-export { type About, brokenOutput, type CommandTarget, type RemoteView, type Target, type UrlTarget } from './target.ts'
+export {
+  isConnectionLostError,
+  isErrorAnswer,
+  isHeaderMismatchError,
+  isUnknownMethodError,
+  refusalMessage,
+} from './failures.ts'
+export {
+  type CommandTarget,
+  outputFault,
+  type RemoteServerInfo,
+  type RemoteView,
+  type ServerTarget,
+  type UrlTarget,
+} from './target.ts'
 
 export interface ConnectOptions {
   readonly log?: Log
@@ -45,7 +58,7 @@ const maxStarts = 5
  *
  * @throws ResourceError as {@link openConnection}, and `invalid` for a target without `url` and `command`.
  */
-export async function connect(target: Target, options: ConnectOptions = {}): Promise<RemoteView> {
+export async function connect(target: ServerTarget, options: ConnectOptions = {}): Promise<RemoteView> {
   requireTarget(target)
   const log = options.log ?? (() => {})
   const isUrl = 'url' in target

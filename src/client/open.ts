@@ -1,13 +1,13 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
-import { speaksNoTls } from '../core/http-url.ts'
+import { isNotTlsCode } from '../core/http-url.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import {
   bindConnection,
   type Connection,
   type ConnectionSettings,
   type ConnectionState,
-  newState,
+  newConnectionState,
   openClient,
 } from './connection.ts'
 import {
@@ -24,7 +24,7 @@ import { createFloodLimit, type FloodLimit } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { unreadableCode } from './messages.ts'
 import { childTransport } from './stdio.ts'
-import type { CommandTarget, Target, UrlTarget } from './target.ts'
+import type { CommandTarget, ServerTarget, UrlTarget } from './target.ts'
 
 /** Maximum time that this client waits for a server to end a session, in milliseconds. */
 const goodbyeTimeoutMs = 2000
@@ -35,14 +35,14 @@ const goodbyeTimeoutMs = 2000
  * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https,
  * `too-large` when the first answer of a command is too long.
  */
-export function openConnection(target: Target, limits: ConnectionSettings): Promise<Connection> {
+export function openConnection(target: ServerTarget, limits: ConnectionSettings): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
 }
 
 async function openUrl(target: UrlTarget, limits: ConnectionSettings): Promise<Connection> {
   const url = parseUrl(target.url)
   const headers = target.headers ?? {}
-  const state = newState()
+  const state = newConnectionState()
   const onTooLarge: OnTooLarge = (error) => {
     state.fault = error
   }
@@ -78,7 +78,7 @@ async function openUrl(target: UrlTarget, limits: ConnectionSettings): Promise<C
 
 async function openCommand(target: CommandTarget, limits: ConnectionSettings): Promise<Connection> {
   const start = async (mode: 'auto' | 'legacy') => {
-    const state = newState()
+    const state = newConnectionState()
     const flood = floodOf(state, limits)
     const { transport, lastWords } = childTransport(target, limits, flood, {
       memoryBytes: limits.memoryBytes,
@@ -215,7 +215,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
     case 'UND_ERR_SOCKET':
       return `the connection was cut off (${code}). Check that it is an MCP server${url.protocol === 'http:' ? ', and not https' : ''}.`
     default:
-      if (speaksNoTls(code)) return `it does not speak https (${code}). Try http.`
+      if (isNotTlsCode(code)) return `it does not speak https (${code}). Try http.`
       if (/CERT|SIGNED|SIGNATURE|ISSUER/.test(code))
         return `its certificate is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority.`
       return `it cannot be reached (${code}). Check the host, the port and the network.`

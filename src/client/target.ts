@@ -6,7 +6,7 @@ import type { CallOptions, PromptContent, View } from '../core/view.ts'
 import type { WireObject } from './wire.ts'
 
 /** `fault` of an error: the structured result of a tool breaks the schema that the server declares. */
-export const brokenOutput = 'output'
+export const outputFault = 'output'
 
 /** An MCP server behind a URL. The headers go with every request, and never to another origin. */
 export interface UrlTarget {
@@ -24,10 +24,10 @@ export interface CommandTarget {
 }
 
 /** The address of a server: a URL, or a command that starts it. */
-export type Target = UrlTarget | CommandTarget
+export type ServerTarget = UrlTarget | CommandTarget
 
 /** Name, version and capabilities of a server, as it declares them. */
-export interface About {
+export interface RemoteServerInfo {
   readonly name?: string
   readonly version?: string
   readonly capabilities: readonly string[]
@@ -42,7 +42,7 @@ export interface RemoteView extends Omit<View, 'tools'> {
    * connection ended while nothing was listened to, or it was lost too often. Another lost connection is reopened.
    */
   readonly over: Promise<ResourceError>
-  readonly about: About
+  readonly about: RemoteServerInfo
   /** Whether the server supports reading directories; undefined until that is known. */
   readonly readsDirectories: boolean | undefined
   /** Whether the server is known to be a hikidashi server, whose list contains everything in its directories. */

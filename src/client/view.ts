@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { foreignCursorError, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { flatMapInSlices } from '../core/kit/event-loop-yield.ts'
 import { defined, isObject, nonEmptyText, objectOf } from '../core/kit/object.ts'
 import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
@@ -7,7 +7,7 @@ import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChang
 import type { RemoteChanges } from './changes.ts'
 import type { ServerLink } from './connection.ts'
 import { printableText } from './errors.ts'
-import { isUnknownMethod } from './failures.ts'
+import { isUnknownMethodError } from './failures.ts'
 import { findOutputViolation } from './output-schema.ts'
 import {
   createRequests,
@@ -17,8 +17,8 @@ import {
   rootsOf,
   type VariableRequest,
 } from './requests.ts'
-import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
-import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, type WireObject } from './wire.ts'
+import { outputFault, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
+import { blockOf, cursorOf, decodeBase64, descriptionOf, metaOf, requiredList, type WireObject } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -52,7 +52,7 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
     try {
       return await requests.complete(ref, { ...asked, ...(hasContext ? defined({ arguments: given }) : {}) }, options)
     } catch (error) {
-      if (isUnknownMethod(error)) return { values: [] }
+      if (isUnknownMethodError(error)) return { values: [] }
       throw error
     }
   }
@@ -89,7 +89,7 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
       try {
         return await paged(query?.cursor, (cursor) => requests.templates(cursor, options))
       } catch (error) {
-        if (isUnknownMethod(error)) return { items: [], cache: noCache }
+        if (isUnknownMethodError(error)) return { items: [], cache: noCache }
         throw error
       }
     },
@@ -105,7 +105,7 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
     directory: async ({ uri, cursor }, options) => {
       if (readsDirectories === false || isInventedRoot(uri) || !hasResources) {
         // A directory derived from the listing has only one page.
-        if (cursor !== undefined) throw foreignCursor()
+        if (cursor !== undefined) throw foreignCursorError()
         const page = await gatheredDirectory(uri, options)
         if (page === undefined) throw notFound('no such directory')
         return page
@@ -116,12 +116,12 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
         return page
       } catch (error) {
         options?.signal?.throwIfAborted()
-        if (isUnknownMethod(error)) readsDirectories = false
+        if (isUnknownMethodError(error)) readsDirectories = false
         // Some servers that do not know the method use the wrong error code.
         if (readsDirectories === true || isResourceError(error, 'unavailable')) throw error
         const page = await gatheredDirectory(uri, options)
         if (page !== undefined) return page
-        throw isUnknownMethod(error) ? notFound('no such directory') : error
+        throw isUnknownMethodError(error) ? notFound('no such directory') : error
       }
     },
 
@@ -264,7 +264,7 @@ export function parseCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
-  if (pages === undefined || mark === undefined || raw === undefined) throw foreignCursor()
+  if (pages === undefined || mark === undefined || raw === undefined) throw foreignCursorError()
   return { cursor: raw, pages: Number(pages), mark }
 }
 
@@ -308,7 +308,7 @@ function createRemoteTools(link: ServerLink, paged: Paged): RemoteTools {
     list: ({ cursor }, options) =>
       paged(cursor, async (raw) => {
         const answer = await link.request('tools/list', defined({ cursor: raw }), options)
-        const items = await flatMapInSlices(listOf(answer, 'tools'), (item) => toolsOf(item).flatMap(withHeaders))
+        const items = await flatMapInSlices(requiredList(answer, 'tools'), (item) => toolsOf(item).flatMap(withHeaders))
         return { items, ...defined({ nextCursor: cursorOf(answer) }) }
       }),
     call: async ({ name, paramHeaders = [], outputSchema }, given, options) => {
@@ -326,7 +326,7 @@ function createRemoteTools(link: ServerLink, paged: Paged): RemoteTools {
           'internal',
           `The structured result does not match its output schema: ${printableText(fault)}`,
           {
-            fault: brokenOutput,
+            fault: outputFault,
           },
         )
       return { content: blocks, ...defined({ structured }), failed: isError === true }

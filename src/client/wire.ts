@@ -41,7 +41,7 @@ export async function resourcePageOf(
   const addresses = objectOf(answer._meta)[metaKeys.unavailable]
   const unavailable = stringItems(addresses)
   return {
-    items: await convertItems(listOf(answer, 'resources'), convert),
+    items: await convertItems(requiredList(answer, 'resources'), convert),
     cache: cacheHintOf(answer),
     ...(unavailable.length === 0 ? {} : { unavailable }),
   }
@@ -67,7 +67,7 @@ export async function templatePageOf(
   answer: WireObject,
   convertItems = convertAtOnce,
 ): Promise<Omit<Page<ResourceTemplate>, 'nextCursor'>> {
-  const items = await convertItems(listOf(answer, 'resourceTemplates'), (item): readonly ResourceTemplate[] => {
+  const items = await convertItems(requiredList(answer, 'resourceTemplates'), (item): readonly ResourceTemplate[] => {
     const wire = objectOf(item)
     const uriTemplate = nonEmptyText(wire.uriTemplate)
     if (uriTemplate === undefined) return []
@@ -95,7 +95,7 @@ export function parseMounts({ _meta }: WireObject): readonly Resource[] | undefi
  * @throws ResourceError `internal` for a content that is neither text nor base64.
  */
 export function contentsOf(answer: WireObject, asked: string, decode = decodeBase64): readonly ResourceContent[] {
-  return listOf(answer, 'contents').map((item) => {
+  return requiredList(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
       uri: wireUri(wire) ?? asked,
@@ -115,7 +115,7 @@ export function contentsOf(answer: WireObject, asked: string, decode = decodeBas
 
 export function completionOf({ completion }: WireObject): Completion {
   const { total, hasMore, ...listed } = objectOf(completion)
-  const values = listOf(listed, 'values')
+  const values = requiredList(listed, 'values')
   return {
     values: values.filter((value) => typeof value === 'string').slice(0, maxValues),
     ...defined({ total: countOf(total), hasMore: typeof hasMore === 'boolean' ? hasMore : undefined }),
@@ -217,7 +217,7 @@ export function lastSegment(uri: string): string {
 }
 
 /** Returns a list of an answer. Null is an empty list, as servers in Go write it. @throws ResourceError `internal` for no list. */
-export function listOf(answer: WireObject, name: string): readonly unknown[] {
+export function requiredList(answer: WireObject, name: string): readonly unknown[] {
   const list = answer[name] ?? (name in answer ? [] : undefined)
   if (!Array.isArray(list)) throw malformedAnswer(`it has no ${name}`)
   return list
@@ -241,7 +241,7 @@ export async function promptPageOf(
   answer: WireObject,
   convertItems = convertAtOnce,
 ): Promise<Omit<Page<ListedPrompt>, 'nextCursor'>> {
-  const items = await convertItems(listOf(answer, 'prompts'), (item): readonly ListedPrompt[] => {
+  const items = await convertItems(requiredList(answer, 'prompts'), (item): readonly ListedPrompt[] => {
     const wire = objectOf(item)
     const name = nonEmptyText(wire.name)
     // A prompt without a name cannot be requested.
@@ -272,7 +272,7 @@ function parsePromptArgument(item: unknown): readonly ListedArgument[] {
 /** @throws ResourceError `internal` for an answer without messages, or with a content of an unknown type. */
 export function filledPromptOf(answer: WireObject, decode = decodeBase64): FilledPrompt<PromptContent> {
   const description = nonEmptyText(answer.description)
-  const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
+  const messages = requiredList(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
     const block = blockOf(objectOf(content), decode)
     if (block === undefined) throw malformedAnswer('a message of a prompt has no content')

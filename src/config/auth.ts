@@ -118,7 +118,7 @@ const issuer = z
   })
 
 /** Schema of `http.auth`. */
-export const auth = z
+export const authSchema = z
   .strictObject({
     resource: endpoint.optionalKey(
       'The URL of the MCP endpoint for clients, such as "https://context.example.org/mcp"; it is the audience of tokens. Required with issuers beyond the loopback interface. On the loopback interface the default is the address at which `serve` listens.',
@@ -182,7 +182,7 @@ export async function findTokenFile(file: string): Promise<string | undefined> {
   return data === undefined ? undefined : resolve(dirname(file), data.http.auth.tokens)
 }
 
-type AuthFile = z.output<typeof auth>
+type AuthFile = z.output<typeof authSchema>
 type IssuerFile = NonNullable<AuthFile['issuers']>[number]
 
 /** The settings of authentication, with secrets read and paths absolute. */
@@ -197,7 +197,7 @@ export async function loadAuth(
   value: unknown,
   { folder, env, servedBy }: ConfigEnvironment,
 ): Promise<{ readonly auth: Auth | undefined; readonly findings: readonly Finding[] }> {
-  const { data } = auth.safeParse(value)
+  const { data } = authSchema.safeParse(value)
   if (data === undefined) return { auth: undefined, findings: [] }
   const findings: Finding[] = []
   const path = (...keys: readonly (string | number)[]) => ['http', 'auth', ...keys]

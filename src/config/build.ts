@@ -5,7 +5,7 @@ import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
-import { type LazyStore, lazyStore, type MountSettings, type MountsToSearch } from '../providers/source.ts'
+import { createLazyStore, type LazyStore, type MountSettings, type MountsToSearch } from '../providers/source.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
@@ -47,7 +47,7 @@ export interface MountOpening {
 }
 
 /** A catalog whose mounts may not be open yet. */
-export interface OpenedCatalog extends Catalog {
+export interface MountedCatalog extends Catalog {
   /** Returns the mounts in the order of the configuration, each with the state of its opening. The call opens nothing. */
   openings(): readonly MountOpening[]
   /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of the mounts that could not be opened. */
@@ -59,7 +59,10 @@ export interface OpenedCatalog extends Catalog {
  *
  * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
  */
-export async function openCatalog(mounted: readonly PlannedMount[], settings: CatalogSettings): Promise<OpenedCatalog> {
+export async function openCatalog(
+  mounted: readonly PlannedMount[],
+  settings: CatalogSettings,
+): Promise<MountedCatalog> {
   const planned = mounted.map(refinedOnce)
   const {
     log,
@@ -74,9 +77,10 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     replicas: isReplica = false,
     ...rest
   } = settings
-  const store = kept === undefined ? undefined : lazyStore(kept, log)
+  const store = kept === undefined ? undefined : createLazyStore(kept, log)
   const sharedStore = isReplica ? store : undefined
-  const replicas = sharedStore === undefined ? undefined : (await import('./replicas.ts')).lazyChanges(sharedStore, log)
+  const replicas =
+    sharedStore === undefined ? undefined : (await import('./replicas.ts')).lazyChangeLog(sharedStore, log)
   const cursors = cursorSecret ?? ownCursorSecret
   const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
@@ -169,8 +173,8 @@ async function openSpill(settings: Config['spill'] = {}, store?: LazyStore) {
 }
 
 async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBounds) => LongResults> {
-  const { lazyResults } = await import('./replicas.ts')
-  return (bounds) => lazyResults(store, bounds)
+  const { lazyLongResults } = await import('./replicas.ts')
+  return (bounds) => lazyLongResults(store, bounds)
 }
 
 /** Surveys the source of a mount once, for all callers that need the result. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { type EarlierTexts, earlierInMemory } from '../core/earlier.ts'
+import { createMemoryTexts, type EarlierTexts } from '../core/earlier.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { Store } from '../store/index.ts'
@@ -26,7 +26,7 @@ export function createTextHistory(
   mounts: readonly PlannedMount[],
   scrubber: Scrubber | undefined,
 ): EarlierTexts {
-  const memory = earlierInMemory()
+  const memory = createMemoryTexts()
   const configured = JSON.stringify(mounts.map(({ address, config }) => [address, config]))
   const way = createHash('sha256').update(configured).digest('base64url').slice(0, 16)
   let puts = 0

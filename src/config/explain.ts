@@ -3,13 +3,13 @@ import { memberOf } from '../core/kit/object.ts'
 import { describeType, nearestWord, refusal, typeNames, unknownWordRefusal } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
-import { outsideMount } from './schema-parts.ts'
+import { outsideMountSchema } from './schema-parts.ts'
 
 /** A fault of a value as zod reports it. */
-export type Issue = z.core.$ZodIssue
+export type SchemaIssue = z.core.$ZodIssue
 
 /** Result of zod for a value: the output or all issues. */
-export type CheckedValue<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
+export type CheckedValue<Output> = { readonly data: Output } | { readonly issues: readonly SchemaIssue[] }
 
 /** Validates a refused value a second time, with the same schema in zod. The result of zod is final. */
 export function validateWithZod<Output>(schema: Schema<Output>, value: unknown): CheckedValue<Output> {
@@ -68,7 +68,7 @@ function addOutside({ properties }: { readonly properties?: object }): void {
     $schema: _,
     additionalProperties: __,
     ...outside
-  } = z.toJSONSchema(toZod(outsideMount), {
+  } = z.toJSONSchema(toZod(outsideMountSchema), {
     target: 'draft-7',
     io: 'input',
   })

@@ -4,16 +4,16 @@ import { overviewUri } from '../core/meta.ts'
 import { type Address, isOverlapping, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import { partsOfRefusal, unknownKeyRefusal } from '../schema/refusals.ts'
-import type { Issue } from './explain.ts'
+import type { SchemaIssue } from './explain.ts'
 import type { Finding } from './problem.ts'
-import { clients } from './schema.ts'
+import { clientsSchema } from './schema.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
 type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 
 /** Converts an issue of the schema library to findings, with their paths in the document. */
-export function findingsOf(issue: Issue): readonly KeyFinding[] {
+export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
     const known = JSON.parse(issue.message) as readonly string[]
@@ -23,7 +23,7 @@ export function findingsOf(issue: Issue): readonly KeyFinding[] {
     // The branch of the union whose type matched gives a better message than "none of several types".
     const branch = issue.errors.find((inner) => inner.some(({ path: [first] }) => first !== undefined))
     if (branch !== undefined)
-      return branch.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] } as Issue))
+      return branch.flatMap((inner) => issueFindings({ ...inner, path: [...issue.path, ...inner.path] } as SchemaIssue))
   }
   return [{ path, ...partsOfRefusal(issue.message) }]
 }
@@ -120,7 +120,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
 
 /** Finds addresses in client profiles at which nothing is mounted. A client with no other address would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
-  const { data } = clients.safeParse(memberOf(config, 'clients'))
+  const { data } = clientsSchema.safeParse(memberOf(config, 'clients'))
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
   return (data?.profiles ?? []).flatMap(({ list }, profile) =>
     (list?.mounts ?? []).flatMap((address, index) => {

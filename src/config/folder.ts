@@ -4,7 +4,7 @@ import { basename, delimiter, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { openWithin } from '../core/kit/within.ts'
 import { isGitDirectory } from '../providers/checkout.ts'
-import { createFormats } from '../providers/settings/formats.ts'
+import { compileFormatRules } from '../providers/settings/formats.ts'
 import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfigName, stateFolder } from './state-folder.ts'
@@ -81,7 +81,7 @@ const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 /** Examines the names at the top of a folder, and the usual folders of prompts and skills. Rejects like `readdir`. */
 export async function inspectFolder(folder: string): Promise<FolderSources> {
   const entries = await readdir(folder, { withFileTypes: true })
-  const formatOf = createFormats({})
+  const formatOf = compileFormatRules({})
   const names = entries.map(({ name }) => name)
   const hasRepository = names.includes('.git') && isRepository(join(folder, '.git'))
   const hasGit = hasRepository && isInPath('git')

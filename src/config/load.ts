@@ -6,7 +6,7 @@ import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { FindingContext, Source } from '../providers/source.ts'
 import { access as accessSchema, listenAddress as listenSchema } from '../schema/fields.ts'
-import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../schema/values.ts'
+import { isInside, resolveConfigPath, resolveSecret, secretSourcesIn } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
@@ -14,7 +14,7 @@ import type { CheckedValue } from './explain.ts'
 import {
   addressFindings,
   clientFindings,
-  findingsOf,
+  issueFindings,
   overviewFindings,
   postingFindings,
   replicasFindings,
@@ -24,7 +24,7 @@ import { pathExistenceFindings } from './folder.ts'
 import { type ConfigProblem, type Finding, locateFinding, servedFileFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas, type OutsideSources } from './schema-parts.ts'
-import { loadStore } from './store.ts'
+import { loadStoreSettings } from './store.ts'
 import { type WithheldPart, withheldParts, withoutParts } from './untrusted.ts'
 
 /** A valid configuration, with its secrets read. */
@@ -95,7 +95,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder, schemas))?.[0]
   const cursors = await loadCursorSecrets(memberOf(used, 'cursorSecret'), { folder, env, servedBy })
   const authorization = await loadAuth(memberOf(memberOf(used, 'http'), 'auth'), { folder, env, servedBy })
-  const kept = await loadStore(memberOf(used, 'store'), mounts, { folder, env, servedBy })
+  const kept = await loadStoreSettings(memberOf(used, 'store'), mounts, { folder, env, servedBy })
   const values = [
     ...outside.findings,
     ...authorization.findings,
@@ -118,7 +118,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const found = [
     ...duplicates,
     ...('issues' in parsed ? parsed.issues : [])
-      .flatMap(findingsOf)
+      .flatMap(issueFindings)
       .filter(({ path }) => !outside.findings.some((finding) => String(finding.path) === String(path)))
       .map((finding) => locateFinding(document, finding, finding.at)),
     ...addressFindings([...written.keys()]).map((finding) => locateFinding(document, finding, 'key')),
@@ -159,10 +159,10 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
   for (const [address, mount] of mounts) {
     const name = memberOf(mount, 'provider')
     if (typeof name !== 'string' || sourceNamed(name) !== undefined) continue
-    const { loadOutside, outsideModule } = await import('../providers/outside.ts')
-    const url = outsideModule(name, folder)
+    const { loadOutsideSource, outsideModuleUrl } = await import('../providers/outside.ts')
+    const url = outsideModuleUrl(name, folder)
     if (url === undefined) continue
-    const loaded = isTrusted ? await loadOutside(name, url) : undefined
+    const loaded = isTrusted ? await loadOutsideSource(name, url) : undefined
     if (loaded !== undefined && 'fix' in loaded) findings.push({ path: ['mounts', address, 'provider'], ...loaded })
     else {
       sources.set(name, loaded)
@@ -206,7 +206,11 @@ async function absences(
   const looked = [...mounts].map(async ([address, mount]) => {
     const findings = await Promise.all(
       pathsOf(mount, schemas).map(({ key, kind, name }) =>
-        pathExistenceFindings(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
+        pathExistenceFindings(kind === 'file' ? kind : 'folder', resolveConfigPath(name, folder), [
+          'mounts',
+          address,
+          key,
+        ]),
       ),
     )
     return findings.flat().map((finding) => ({ address, finding }))
@@ -298,7 +302,7 @@ function pathFindings(config: unknown): readonly Finding[] {
 
 function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
   return pathsOf(mount, schemas).some(
-    ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),
+    ({ kind, name }) => kind === 'served folder' && isInside(file, resolveConfigPath(name, folder)),
   )
 }
 

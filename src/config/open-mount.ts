@@ -216,7 +216,7 @@ async function withDocuments(
   const scans =
     limits.ocr === undefined
       ? undefined
-      : (await import('./scans.ts')).openScans(limits.ocr, {
+      : (await import('./scans.ts')).openScanQueue(limits.ocr, {
           ...{ log, redact },
           ...defined({ scrubber, store, through }),
         })

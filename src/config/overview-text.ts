@@ -3,7 +3,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Principal } from '../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
-import type { MountOpening, OpenedCatalog } from './build.ts'
+import type { MountedCatalog, MountOpening } from './build.ts'
 import {
   createVisibilityTest,
   isSearch,
@@ -20,7 +20,7 @@ export interface OverviewSources {
   /** The mounts that are known before the catalog is open. */
   readonly mounts: readonly PlannedMount[]
   /** The catalog. `undefined`: it is not open yet. */
-  readonly opened: () => OpenedCatalog | undefined
+  readonly opened: () => MountedCatalog | undefined
   /** Interval at which the overview is compared while a client listens to it, in milliseconds. Default 2,000. */
   readonly compareIntervalMs?: number
 }
@@ -83,7 +83,7 @@ function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): read
     }))
 }
 
-async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<readonly OverviewRow[]> {
+async function rowsOf(catalog: MountedCatalog, principal: Principal): Promise<readonly OverviewRow[]> {
   const progress = await progressOf(catalog)
   return catalog.openings().flatMap(({ mount, state }) => {
     const reader = catalog.reader(mount.address)
@@ -97,7 +97,7 @@ async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<rea
 }
 
 /** Returns the progress of each mount in an open search, by the address of the mount. */
-async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
+async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
   const found = await Promise.all(searches.map(({ provider }) => withinTime(provider.feedStatus())))

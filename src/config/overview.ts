@@ -214,7 +214,7 @@ const maxAddress = 100
  * a template. The text comes from the configuration alone, names only mounts of which the principal may see something, and has at
  * most 100 words; with the note on the limits of a host, at most 120.
  */
-export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal) => string {
+export function createGuide(mounts: readonly PlannedMount[]): (principal: Principal) => string {
   const known = mounts.flatMap((mount) => {
     const address = addressOf(mount)
     return address === undefined ? [] : [{ ...mount, address, sees: createVisibilityTest(mount.config) }]

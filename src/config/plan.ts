@@ -14,7 +14,7 @@ import { fileAddress, formatUri, isOverlapping, parseAddress } from '../core/uri
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { PathLimits, Source } from '../providers/source.ts'
-import { realPath, resolveFolder } from '../schema/values.ts'
+import { realPath, resolveConfigPath } from '../schema/values.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
@@ -62,7 +62,7 @@ export function folderOption(config: MountConfig): string | undefined {
 
 function aliasesIn(address: string, config: MountConfig, folder: string): Pick<PlannedMount, 'aliases'> {
   const name = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
-  return name === undefined ? {} : aliasesOf(address, resolveFolder(name, folder))
+  return name === undefined ? {} : aliasesOf(address, resolveConfigPath(name, folder))
 }
 
 /**
@@ -259,11 +259,11 @@ function withOwn(view: View, own: () => Promise<View>): View {
 
 /** Loads the code of skills, and creates the catalog of hikidashi's own skills, at the first request for skills. */
 async function openSkills(below: readonly string[], log: Log) {
-  const [{ createCatalog }, { createDigests, ownSkills, ownSkillsProvider, skillsOf }] = await Promise.all([
+  const [{ createCatalog }, { createDigests, ownSkillsAddress, ownSkillsProvider, skillsOf }] = await Promise.all([
     import('../core/catalog.ts'),
     import('../skills/index.ts'),
   ])
-  const catalog = createCatalog({ mounts: [{ address: ownSkills, provider: ownSkillsProvider() }] })
+  const catalog = createCatalog({ mounts: [{ address: ownSkillsAddress, provider: ownSkillsProvider() }] })
   const digests = createDigests()
   return {
     /** The view of hikidashi's own skills. */

@@ -19,7 +19,7 @@ export async function withReplicas(
 }
 
 /** Returns the log of changes in a store. The log and the store are opened at the first use. */
-export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
+export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
   let opened: SharedChanges | undefined
   const open = doneOnce(async () => {
     const [kept, { createChangeLog }] = await Promise.all([store.open(), import('../store/index.ts')])
@@ -46,7 +46,7 @@ export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
 }
 
 /** Returns the long results of tools in a store. The results and the store are opened at the first use. */
-export function lazyResults(store: LazyStore, bounds: LongResultBounds): LongResults {
+export function lazyLongResults(store: LazyStore, bounds: LongResultBounds): LongResults {
   const open = doneOnce(async () => {
     const [kept, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])
     return resultsInStore(kept, bounds)

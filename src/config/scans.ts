@@ -30,7 +30,7 @@ const collection = 'ocr'
 const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 
 /** Opens OCR of scans, as a mount configures it: with `tesseract`, and with results in the store. */
-export function openScans({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): ScanQueue {
+export function openScanQueue({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): ScanQueue {
   const { log, store } = settings
   return createScanQueue({
     reader: createPictureReader(languages),

@@ -21,7 +21,7 @@ import {
   httpUrl,
   withoutEffects,
 } from '../schema/shapes.ts'
-import { auth } from './auth.ts'
+import { authSchema } from './auth.ts'
 
 /** A parsed mount of a configuration. Only its source, which `provider` names, knows the keys beyond those of every mount. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
@@ -84,7 +84,7 @@ interface Loaded {
 }
 
 /** A mount of a source from outside, as far as it is known without the source. */
-export const outsideMount = z.strictObject({
+export const outsideMountSchema = z.strictObject({
   provider: text
     .regex(new RegExp(`^(?!(?:${Object.keys(sources).join('|')})$)`), {
       error: refusal('This is the name of a built-in source.', 'Write the path of a module, such as "./my-source.js".'),
@@ -134,7 +134,7 @@ function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<Mo
 const seconds = durationFrom('1s')
 
 /** Schema of `http`: address, authentication, limits and further endpoints. */
-export const http = z.strictObject({
+export const httpSchema = z.strictObject({
   listen: listenAddress.optionalKey(
     'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',
   ),
@@ -168,7 +168,7 @@ export const http = z.strictObject({
     .optionalKey(
       'Origins of web pages that may send requests, besides loopback origins, such as "https://app.example.org".',
     ),
-  auth: auth.optionalKey(
+  auth: authSchema.optionalKey(
     'How clients authenticate. Without this key they do not, and `serve` listens beyond the loopback interface only with --insecure.',
   ),
   explorer: z

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import * as z from '../schema/builder.ts'
-import { count, globs, interval, secret, secretFault, size, text } from '../schema/fields.ts'
+import { count, globs, interval, secret, secretRefusal, size, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
-import { http, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
-import { type ConfigEnvironment, store } from './store.ts'
+import { httpSchema, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
+import { type ConfigEnvironment, storeSchema } from './store.ts'
 
 /** Maximum number of secrets whose cursors are accepted at the same time. */
 const maxSecrets = 4
@@ -15,7 +15,7 @@ const minSecretBytes = 16
 
 /** One secret, or several: the first seals new cursors, and all of them open cursors. */
 const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], {
-  error: ({ input }) => secretFault(input),
+  error: ({ input }) => secretRefusal(input),
 })
 
 /** Returns the secrets of cursors, in the order of the configuration, and the findings about them. */
@@ -78,7 +78,7 @@ const profile = z.strictObject({
 })
 
 /** Schema of the settings for clients: tools, and profiles by name. */
-export const clients = z.strictObject({
+export const clientsSchema = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])
     .optionalKey(
@@ -101,8 +101,8 @@ export const settingsShape = {
     .optionalKey(
       'Lists hikidashi://overview first: a resource that describes the mounts, their size and how current they are. By default true.',
     ),
-  http: http.optionalKey('Settings for HTTP.'),
-  clients: clients.optionalKey('Settings for clients, by the name that they send.'),
+  http: httpSchema.optionalKey('Settings for HTTP.'),
+  clients: clientsSchema.optionalKey('Settings for clients, by the name that they send.'),
   context: z
     .strictObject({
       prompt: z
@@ -192,7 +192,7 @@ export const settingsShape = {
     .optionalKey(
       'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
-  store: store.optionalKey('The database of the server itself: results, and the index of searches.'),
+  store: storeSchema.optionalKey('The database of the server itself: results, and the index of searches.'),
   linkedRoots: z
     .boolean()
     .optionalKey(
@@ -251,4 +251,4 @@ export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
 
 export type { MountConfig } from './schema-parts.ts'
 
-export type ClientsConfig = z.output<typeof clients>
+export type ClientsConfig = z.output<typeof clientsSchema>

@@ -176,8 +176,8 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
     withoutGit: roots.filter((_, index) => glances[index]?.lacksGit),
     /** Adds the mounts of databases in the folders. It reads subfolders, so call it only when the mounts are opened. */
     complete: async () => {
-      const { sqliteIn } = await import('./survey.ts')
-      return mountsOf(await Promise.all(roots.map(sqliteIn)))
+      const { findSqliteFiles } = await import('./survey.ts')
+      return mountsOf(await Promise.all(roots.map(findSqliteFiles)))
     },
   }
 }

@@ -3,13 +3,13 @@ import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { secret, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
-import { resolveFolder, resolveSecret } from '../schema/values.ts'
+import { resolveConfigPath, resolveSecret } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 
 /** Schema of `store`, the database for the data that the server itself keeps. */
-export const store = z
+export const storeSchema = z
   .strictObject({
     sqlite: text.optionalKey(
       'The file of an SQLite database; it is created if it is missing. A relative path starts at the configuration file. By default a file in the state folder of the user, for the folder of the configuration file.',
@@ -50,12 +50,12 @@ export interface ConfigEnvironment {
 }
 
 /** Loads the settings of the store, with its secret. Values that do not match the schema are skipped, and reported elsewhere. */
-export async function loadStore(
+export async function loadStoreSettings(
   value: unknown,
   mounts: ReadonlyMap<string, unknown>,
   { folder, env, servedBy }: ConfigEnvironment,
 ): Promise<{ readonly store: StoreOptions; readonly findings: readonly Finding[] }> {
-  const { data = {} } = store.safeParse(value ?? {})
+  const { data = {} } = storeSchema.safeParse(value ?? {})
   const { sqlite, postgres, schema, connections } = data
   if (postgres !== undefined) {
     const found = await resolveSecret(postgres, { folder, env })
@@ -69,7 +69,7 @@ export async function loadStore(
   const place =
     sqlite === undefined
       ? { file: defaultStoreFile([folder], env), orMemory: true }
-      : { file: resolveFolder(sqlite, folder) }
+      : { file: resolveConfigPath(sqlite, folder) }
   const isNeeded =
     sqlite !== undefined ||
     [...mounts.values()].some((mount) => sourceNamed(memberOf(mount, 'provider'))?.keeps === true)

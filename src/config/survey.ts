@@ -22,7 +22,7 @@ export interface DocumentSurvey {
 }
 
 /** Contents of a folder for which `init` writes mounts. */
-export interface Survey extends FolderSources, DocumentSurvey {
+export interface FolderSurvey extends FolderSources, DocumentSurvey {
   /** The name of the variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
   /** Files of SQLite, by their paths in the folder. */
@@ -70,14 +70,14 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
 }
 
 /** Surveys a folder for `init`. Rejects as `readdir` does if the folder cannot be read. */
-export async function surveyFolder(folder: string): Promise<Survey> {
+export async function surveyFolder(folder: string): Promise<FolderSurvey> {
   const glance = await inspectFolder(folder)
   const postgres = glance.dotenv ? postgresIn(await startOf(folder, '.env')) : undefined
   return {
     ...glance,
     ...(await surveyDocuments(folder)),
     ...defined({ postgres }),
-    sqlite: await sqliteIn(folder),
+    sqlite: await findSqliteFiles(folder),
   }
 }
 
@@ -90,7 +90,7 @@ function postgresIn(dotenv: Buffer): string | undefined {
 }
 
 /** SQLite databases, recognized by their first bytes. Databases of hikidashi itself are left out. */
-export async function sqliteIn(folder: string): Promise<readonly string[]> {
+export async function findSqliteFiles(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of await findFiles(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
     const start = await startOf(folder, path)
@@ -145,11 +145,11 @@ async function* severalAtATime<T, R>(items: readonly T[], act: (item: T) => Prom
 
 /** The beginning of a file in the folder; empty if the file cannot be read. */
 async function startOf(folder: string, path: string): Promise<Buffer> {
-  return (await contentIn(folder, path, sampleBytes)) ?? Buffer.alloc(0)
+  return (await readFileStart(folder, path, sampleBytes)) ?? Buffer.alloc(0)
 }
 
 /** Reads the beginning of a file in a folder. Undefined: it cannot be read, is not a file, or is reached through a symbolic link. */
-export async function contentIn(folder: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
+export async function readFileStart(folder: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
   try {
     return await openWithin(join(folder, path), { folder, symlinks: 'deny' }, async ({ at }) => {
       // Do not block on a FIFO.

@@ -55,7 +55,7 @@ function recordName(file: string, sha256: string): string {
 }
 
 /** Whether this user trusts a configuration with exactly this content. */
-export async function isTrusted(file: string, content: Uint8Array, env: Env = process.env): Promise<boolean> {
+export async function isTrustedConfig(file: string, content: Uint8Array, env: Env = process.env): Promise<boolean> {
   const path = await trustedPath(file).catch(() => undefined)
   if (path === undefined) return false
   const sha256 = sha256Hex(content)

@@ -3,7 +3,7 @@ import { invalid, isResourceError, notFound } from '../core/errors.ts'
 import { fitArguments } from '../core/fitted.ts'
 import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
-import type { JsonObject, PostEndpoint, RecordStore, Stored, Tool } from '../core/tool.ts'
+import type { JsonObject, PostEndpoint, RecordStore, StoreOutcome, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 /** A mount that can be written to. */
@@ -73,7 +73,7 @@ function isWrittenAlike(id: string): boolean {
   return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
 }
 
-type Saved = Stored & { readonly uri: string }
+type Saved = StoreOutcome & { readonly uri: string }
 type Put = (mount: WritableMount, value: unknown, context: Context) => Promise<Saved>
 /** @throws ResourceError `not-found` for an id that the principal may not see. */
 type CheckVisible = (mount: WritableMount, value: unknown, principal: Principal) => void
@@ -131,7 +131,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
   }
 }
 
-const sentences: Readonly<Record<Stored['status'], string>> = {
+const sentences: Readonly<Record<StoreOutcome['status'], string>> = {
   created: 'Saved:',
   replaced: 'Replaced the earlier result:',
   unchanged: 'Already saved, nothing changed:',

@@ -15,7 +15,7 @@ const audiences = ['user', 'assistant'] as const
 const uriSchema = { type: 'string', maxLength: most.uri }
 
 /** The arguments of `assemble_context`. */
-export const inputSchema: JsonObject = objectSchema([], {
+export const assembleInputSchema: JsonObject = objectSchema([], {
   query: {
     type: 'string',
     maxLength: most.query,
@@ -99,7 +99,7 @@ export interface ContextCall {
 
 /** @throws ResourceError `invalid`, which names the argument. */
 export function parseContextCall(given: JsonObject, now: () => number): ContextCall {
-  const args = createArgumentReader(given, inputSchema)
+  const args = createArgumentReader(given, assembleInputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')
   if (suggest && measure) throw invalid('"suggest" and "measure" exclude each other. Leave one out.', 'argument')

@@ -14,9 +14,9 @@ import {
   type AssembledItem,
   type AssembleOptions,
   type Candidate,
+  type ContextLimits,
   type Level,
   type LevelTokens,
-  type Limits,
   type ManifestEntry,
   type OmittedItem,
   resolveLimits,
@@ -199,7 +199,7 @@ function reusedOf(now: readonly ManifestEntry[], earlier: readonly ManifestEntry
   return now.slice(0, common).reduce((sum, { tokens }) => sum + tokens, common === 0 ? 0 : headTokens)
 }
 
-function omittedOf({ items, packed: { taken } }: PackedResources, limits: Limits): readonly OmittedItem[] {
+function omittedOf({ items, packed: { taken } }: PackedResources, limits: ContextLimits): readonly OmittedItem[] {
   const isFull = taken.size >= limits.items
   return [...items].flatMap(([item, { candidate, reading, forms }]) => {
     if (taken.has(item)) return []

@@ -3,7 +3,7 @@ import type { View } from '../core/view.ts'
 import { parseQuery } from '../text/analyser.ts'
 import { assemble } from './assemble.ts'
 import type { ReadingCache } from './memory.ts'
-import type { AssembledItem, Limits } from './types.ts'
+import type { AssembledItem, ContextLimits } from './types.ts'
 
 /** Default budget of a brief in tokens, and default score below which the brief is empty. */
 export const briefDefaults = { budget: 1500, minScore: 0.5 }
@@ -39,7 +39,7 @@ export const disabledBrief: Brief = {
 }
 
 /** Limits that keep a brief fast: only the search finds candidates, and few of its hits are read. */
-const limits: Partial<Limits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
+const limits: Partial<ContextLimits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
 /** Words of conversation, which say nothing about the topic. */
 const chat: ReadonlySet<string> = new Set(
   (

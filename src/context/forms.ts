@@ -4,7 +4,7 @@ import { outlineOf } from '../text/structure.ts'
 import type { TextReading } from './memory.ts'
 import { decodeUriPath, type ReadOutcome } from './reader.ts'
 import { isXmlText, type RenderedPart, type Renderer } from './render.ts'
-import type { Counter } from './tokens.ts'
+import type { TokenCounter } from './tokens.ts'
 import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
 import { windowsOf } from './windows.ts'
 
@@ -59,7 +59,7 @@ const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2
 const smallBudget = 8000
 
 export interface FormOptions {
-  readonly counter: Counter
+  readonly counter: TokenCounter
   readonly renderer: Renderer
   readonly format: Format
   readonly terms: ReadonlySet<string>

@@ -4,9 +4,16 @@ import { createContextReader, createExcluder } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 export { assemble, type MeasuredItem, measure, type PinMeasurements } from './assemble.ts'
-export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
+export {
+  type Manifest,
+  type ManifestDifference,
+  manifestDifferences,
+  manifestFor,
+  parseBasket,
+  parseManifest,
+} from './manifest.ts'
 export { type AssemblePromptOptions, withAssemblePrompt } from './prompt.ts'
-export { type Counter, type Encoding, encodings, maxCounted, openCounter } from './tokens.ts'
+export { type Encoding, encodings, maxCounted, openCounter, type TokenCounter } from './tokens.ts'
 export { type AssembleToolOptions, createAssembleTool, createAssembleTurns } from './tool.ts'
 export {
   type Assembled,
@@ -14,6 +21,7 @@ export {
   type AssembleOptions,
   type Candidate,
   type ContentBlock,
+  type ContextLimits,
   defaultLimits,
   type Explanation,
   type Factor,
@@ -21,7 +29,6 @@ export {
   formats,
   type Level,
   type LevelTokens,
-  type Limits,
   type LineRange,
   levels,
   type ManifestEntry,

@@ -5,7 +5,7 @@ import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
 import type { ReadingCache } from './memory.ts'
 import { type ContextReader, decodeUriPath, type ReadOutcome } from './reader.ts'
 import { compareUris, type ScoredDocument, scaleScores } from './searched.ts'
-import type { Limits } from './types.ts'
+import type { ContextLimits } from './types.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
 const batch = 64
@@ -33,7 +33,7 @@ export async function matchWords(
   terms: readonly string[],
   isRead: (resource: Resource) => boolean,
   reader: ContextReader,
-  limits: Limits,
+  limits: ContextLimits,
   memory?: ReadingCache,
   minTermsOf: (resource: Resource) => number = () => 1,
 ): Promise<LexicalResult> {
@@ -131,7 +131,7 @@ function metadataText({ uri, title, description }: Resource): string {
 }
 
 /** Whether a resource may be text within the size limit. Others are not read for the search. */
-export function isReadable({ size, mimeType }: Resource, limits: Limits): boolean {
+export function isReadable({ size, mimeType }: Resource, limits: ContextLimits): boolean {
   return (size ?? 0) <= limits.item && !/^(?:image|audio|video|font)\//.test(mimeType ?? '')
 }
 

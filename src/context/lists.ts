@@ -12,7 +12,7 @@ import {
   scaleScores,
   sumsOf,
 } from './searched.ts'
-import type { Limits } from './types.ts'
+import type { ContextLimits } from './types.ts'
 import { bestSectionScore, type Section, sectionsOf } from './windows.ts'
 
 /**
@@ -56,7 +56,7 @@ interface ListInputs {
   /** Whether a resource is a copy of another one that a search has found, or that is required. */
   isDouble(uri: string): boolean
   readonly reader: ContextReader
-  readonly limits: Limits
+  readonly limits: ContextLimits
   readonly memory: ReadingCache | undefined
 }
 
@@ -109,7 +109,7 @@ async function besideSearch(
   isCovered: (resource: Resource) => boolean,
   terms: ReadonlySet<string>,
   reader: ContextReader,
-  limits: Limits,
+  limits: ContextLimits,
   memory: ReadingCache | undefined,
 ): Promise<readonly RankedList[]> {
   const isIn = (uri: string) => {

@@ -60,7 +60,7 @@ export function manifestFor(options: AssembleOptions, assembled: Assembled): Man
 }
 
 /** How a resource differs between two manifests. */
-export interface Difference {
+export interface ManifestDifference {
   readonly uri: string
   /** `changed`: its text; `level`: its level or its lines; `gone`: it is not taken any more; `new`. */
   readonly what: 'changed' | 'level' | 'gone' | 'new'
@@ -69,10 +69,10 @@ export interface Difference {
 }
 
 /** Returns the differences between two manifests, in the order of the later one; removed resources come last. */
-export function differences(before: Manifest, after: Manifest): readonly Difference[] {
+export function manifestDifferences(before: Manifest, after: Manifest): readonly ManifestDifference[] {
   const old = new Map(before.manifest.map((entry) => [entry.uri, entry] as const))
   const now = new Set(after.manifest.map(({ uri }) => uri))
-  const found = after.manifest.flatMap((entry): readonly Difference[] => {
+  const found = after.manifest.flatMap((entry): readonly ManifestDifference[] => {
     const { uri, level } = entry
     const was = old.get(uri)
     if (was === undefined) return [{ uri, what: 'new', to: level }]

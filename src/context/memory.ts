@@ -1,6 +1,6 @@
 import { createLruCache } from '../core/kit/lru.ts'
 import type { Resource } from '../core/view.ts'
-import type { Bag } from '../text/words.ts'
+import type { TermBag } from '../text/words.ts'
 
 /**
  * Cache of the readings of one caller, for its later calls. Only resources whose listing has a version are cached, by URI and
@@ -9,8 +9,8 @@ import type { Bag } from '../text/words.ts'
  */
 export interface ReadingCache {
   /** The terms of a resource. `undefined`: this version is not cached. `null`: it is not text. */
-  bag(resource: Resource): Bag | null | undefined
-  keepBag(resource: Resource, bag: Bag | null): void
+  bag(resource: Resource): TermBag | null | undefined
+  keepBag(resource: Resource, bag: TermBag | null): void
   /** The text of a resource. `undefined`: this version is not cached. */
   reading(resource: Resource): TextReading | undefined
   /** Caches a text that was read after the resource was listed, if it has the listed version. */
@@ -36,7 +36,7 @@ interface KnownReading extends Omit<TextReading, 'text'> {
  * texts are stored once; a caller gets a text only if its own read returned the same text.
  */
 export function createReadingCaches(): (caller: string) => ReadingCache {
-  const bags = createLruCache<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
+  const bags = createLruCache<TermBag | { readonly bag: null }>(maxBytes.bags, (bag) =>
     'bag' in bag ? overheadBytes : overheadBytes + bag.hashes.byteLength + bag.counts.byteLength,
   )
   const readings = createLruCache<KnownReading>(maxBytes.readings, ({ keyLength }) => overheadBytes + keyLength)

@@ -1,5 +1,5 @@
 import { maxCompletions } from '../core/completion.ts'
-import { foreignCursor, invalid, isResourceError } from '../core/errors.ts'
+import { foreignCursorError, invalid, isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
@@ -46,7 +46,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
   const { prompts: inner } = view
 
   const list: PromptView['list'] = async (query, call) => {
-    if (inner === undefined && query?.cursor !== undefined) throw foreignCursor()
+    if (inner === undefined && query?.cursor !== undefined) throw foreignCursorError()
     const page: Page<ListedPrompt> =
       inner === undefined
         ? { items: [], cache: { ttlMs: 60_000, scope: 'private' } }

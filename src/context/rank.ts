@@ -21,7 +21,7 @@ import {
   sumsOf,
 } from './searched.ts'
 import { rankTestsLower } from './tests.ts'
-import type { AssembleOptions, Candidate, ContextFreshness, Level, Limits, Pin } from './types.ts'
+import type { AssembleOptions, Candidate, ContextFreshness, ContextLimits, Level, Pin } from './types.ts'
 
 /** The number of resources that are examined before other work has its turn. */
 const doublesSlice = 1024
@@ -82,7 +82,7 @@ const slice = 1024
 export async function rankAll(
   view: View,
   options: AssembleOptions,
-  limits: Limits,
+  limits: ContextLimits,
   reader: ContextReader,
 ): Promise<Ranked> {
   const { query = '', pins = [], mounts, audience = 'assistant', signal } = options

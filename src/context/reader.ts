@@ -9,7 +9,7 @@ import { parseAddress, withParameter } from '../core/uri.ts'
 import type { Resource, ResourceContent, View } from '../core/view.ts'
 import { termsIn } from '../text/analyser.ts'
 import type { TextReading } from './memory.ts'
-import type { AssembleOptions, Limits } from './types.ts'
+import type { AssembleOptions, ContextLimits } from './types.ts'
 
 /** Content of a resource as text, or the reason why there is none. */
 export type ReadOutcome = TextReading | ReadFault
@@ -27,7 +27,7 @@ interface ReadFault {
  */
 export function createContextReader(
   view: View,
-  limits: Limits,
+  limits: ContextLimits,
   isExcluded: (uri: string) => boolean,
   { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
 ) {

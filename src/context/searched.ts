@@ -16,7 +16,7 @@ import {
   staleNote,
 } from '../core/search-answer.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
-import type { AssembleOptions, ContextFreshness, Explanation, Factor, Limits, LineRange } from './types.ts'
+import type { AssembleOptions, ContextFreshness, ContextLimits, Explanation, Factor, LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
 export interface SearchOutcome {
@@ -122,7 +122,7 @@ interface ListedResources {
 }
 
 /** Lists the resources of a view, without directories, in its order, up to a limit, each once. */
-export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<ListedResources> {
+export async function listAll(view: View, limits: ContextLimits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
   if (limits.listed === 0) return { resources: [], notes: [] }

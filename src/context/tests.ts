@@ -4,14 +4,14 @@ import { decodeUriPath } from './reader.ts'
 import type { Candidate, Factor } from './types.ts'
 
 /** Globs of tests, as the tools of most languages name them. */
-export const testFiles = [
+export const testFileGlobs = [
   '**/{test,tests,__tests__,spec,specs,e2e,testdata}/**',
   '**/*.{test,spec}.*',
   '**/*_{test,spec}.*',
   '**/test_*.py',
   '**/*{Test,Tests}.{java,kt,cs,php,swift}',
 ]
-const isTestPath = compileGlobs(testFiles)
+const isTestPath = compileGlobs(testFileGlobs)
 
 /** The score of a test is at most this share of that of its source: a whole test often takes more tokens than the source. */
 const share = 0.5

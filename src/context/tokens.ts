@@ -18,7 +18,7 @@ function hashText(text: string): string {
 }
 
 /** Counts tokens exactly. */
-export interface Counter {
+export interface TokenCounter {
   readonly encoding: Encoding
   /**
    * Returns the number of tokens of a text. Text that looks like a special token counts as plain text, and a lone surrogate as
@@ -46,10 +46,10 @@ const remembered = { units: 32, pieces: 40_000, others: 20_000 }
 /** Number of UTF-16 units counted before the task yields to the event loop. */
 const slice = 32_768
 
-const counters = new Map<Encoding, Promise<Counter>>()
+const counters = new Map<Encoding, Promise<TokenCounter>>()
 
 /** The counter of an encoding, whose tables are loaded at the first use. */
-export function openCounter(encoding: Encoding): Promise<Counter> {
+export function openCounter(encoding: Encoding): Promise<TokenCounter> {
   const open =
     counters.get(encoding) ?? loadVocabulary(encoding).then((vocabulary) => createCounter(encoding, vocabulary))
   counters.set(encoding, open)
@@ -76,7 +76,7 @@ async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
   return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await buildTokenRanks(tokens), toBinaryString }
 }
 
-function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): Counter {
+function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): TokenCounter {
   /** The number of tokens of each ASCII piece. A piece is short, so its tokens are counted without a pause. */
   const tokensOf = new Uint8Array(remembered.pieces)
   const pieces = createTextInterner(remembered.pieces, remembered.units, (piece, number) => {

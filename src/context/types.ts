@@ -60,7 +60,7 @@ export interface AssembleOptions {
    * caches apply. That front comes before better candidates.
    */
   readonly earlier?: readonly ManifestEntry[]
-  readonly limits?: Partial<Limits>
+  readonly limits?: Partial<ContextLimits>
   readonly signal?: AbortSignal
   /** Whether the searches wait until every change before the call is in their index. */
   readonly fresh?: boolean
@@ -68,7 +68,7 @@ export interface AssembleOptions {
   readonly memory?: ReadingCache
 }
 
-export interface Limits {
+export interface ContextLimits {
   /** Number of listed resources that are examined. With 0, nothing is listed, and only searches find candidates. */
   readonly listed: number
   /** Number of hits of each search, from 1 to 100. */
@@ -87,7 +87,7 @@ export interface Limits {
   readonly concurrency: number
 }
 
-export const defaultLimits: Limits = {
+export const defaultLimits: ContextLimits = {
   listed: 20_000,
   searched: 100,
   read: 2000,
@@ -99,7 +99,7 @@ export const defaultLimits: Limits = {
 }
 
 /** Limits for a remote view: number of resources that are read to search words, and number of concurrent reads. */
-export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
+export const remoteLimits: Partial<ContextLimits> = { read: 500, concurrency: 4 }
 
 /** One factor of the score of a resource. 1 changes nothing. */
 export interface Factor {
@@ -227,7 +227,7 @@ export interface Annotations {
  *
  * @throws ResourceError `invalid`, which names each fault.
  */
-export function resolveLimits(options: AssembleOptions): Limits {
+export function resolveLimits(options: AssembleOptions): ContextLimits {
   const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options
   const limits = { ...defaultLimits, ...options.limits }
   const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0

@@ -1,7 +1,7 @@
 import { invalid } from './errors.ts'
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
 import { requireArgument } from './kit/object.ts'
-import { hasEquivalentSpellings } from './path.ts'
+import { mayHaveOtherSpellings } from './path.ts'
 import type { Principal } from './provider.ts'
 import { closedAncestor } from './tree.ts'
 import { parseAddress } from './uri.ts'
@@ -166,7 +166,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   const ending = at === last && !path.endsWith('/') ? (/(?<=.)\.\w{1,10}$/.exec(name)?.[0] ?? '') : ''
   unguessable ??= makeUnguessable()
   // A source also looks for other spellings of a name that is not ASCII. The decoy of such a name has an accented letter, so that it takes as long.
-  const letter = hasEquivalentSpellings(name) ? '\u00e9' : '0'
+  const letter = mayHaveOtherSpellings(name) ? '\u00e9' : '0'
   segments[at] = `${unguessable}${shortNameHash(name)}${letter}`.padEnd(name.length - ending.length, '0') + ending
   return segments.join('/')
 }

@@ -10,13 +10,13 @@ import { runInSpan, traceContext } from './trace.ts'
 export const refusedHostCode = 'EREFUSEDHOST'
 
 /** Resolves a host to all of its addresses. */
-export type Resolve = (
+export type ResolveHost = (
   host: string,
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void
 
 /** Decides which addresses requests may go to: before the connection, and again by the address of the connection. */
-export interface Guard {
+export interface AddressGuard {
   /** Returns why a URL is refused, as far as the URL itself shows; undefined when its host may be looked up. */
   refusal(url: HttpUrl): string | undefined
   allows(address: string | undefined): boolean
@@ -41,7 +41,7 @@ const refusedPorts: ReadonlySet<number> = new Set([
  * services and to the ports of other protocols. Every address of a name must be allowed, and the connection goes to one of the checked
  * addresses, so a later answer of DNS makes no difference.
  */
-export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve = resolveHost): Guard {
+export function createGuard(allowed: readonly AddressBlock[], resolve: ResolveHost = resolveHost): AddressGuard {
   const allows = (address: string | undefined) => {
     const bytes = address === undefined ? undefined : addressBytes(address)
     return bytes !== undefined && isAllowedAddress(bytes, allowed)
@@ -63,7 +63,7 @@ export interface ServiceNetwork {
   /** Addresses or address blocks (`10.0.0.0/8`) outside the internet that are allowed. Default none. */
   readonly allowAddresses?: readonly string[]
   /** Resolver of host names. Default: the resolver of the system. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
 }
 
 /**
@@ -73,7 +73,10 @@ export interface ServiceNetwork {
  *
  * @throws ResourceError `invalid` (reason `configuration`) for a text in `allowAddresses` that is not an address.
  */
-export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], resolve }: ServiceNetwork = {}): Guard {
+export function createServiceGuard(
+  { host }: HttpUrl,
+  { allowAddresses = [], resolve }: ServiceNetwork = {},
+): AddressGuard {
   const named = host === 'localhost' ? loopback : [host]
   return createGuard(
     [...parseAllowed(allowAddresses), ...named.flatMap((address) => addressBlock(address) ?? [])],
@@ -103,7 +106,7 @@ const notPublic = 'its host resolves to this machine or a private network ("allo
 export function createGuardedLookup(
   isRefused: (address: string) => boolean,
   code: string,
-  resolve: Resolve = resolveHost,
+  resolve: ResolveHost = resolveHost,
 ): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
@@ -118,7 +121,7 @@ export function createGuardedLookup(
   }
 }
 
-const resolveHost: Resolve = (host, done) => lookupHost(host, { all: true }, done)
+const resolveHost: ResolveHost = (host, done) => lookupHost(host, { all: true }, done)
 
 interface GuardedRequest {
   readonly url: HttpUrl
@@ -143,7 +146,7 @@ const maxPreliminary = 16
  *
  * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHostCode} and a message for the operator.
  */
-export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<IncomingMessage> {
+export function sendGuarded(guard: AddressGuard, request: GuardedRequest): Promise<IncomingMessage> {
   const { host, port, scheme } = request.url
   const method = request.body === undefined ? 'GET' : 'POST'
   const server = { 'server.address': host, 'server.port': Number(port), 'url.scheme': scheme }
@@ -158,7 +161,7 @@ export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<Inco
   })
 }
 
-function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest): Promise<IncomingMessage> {
+function send(guard: AddressGuard, { url, headers, body, signal, ca }: GuardedRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const refusal = guard.refusal(url)
     if (refusal !== undefined) return reject(hostRefusalError(refusal))

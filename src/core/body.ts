@@ -4,7 +4,7 @@ import { metaKeys } from './meta.ts'
 import type { ReadOptions, ReadResult, ResourceContent } from './view.ts'
 
 /** A resource as a stream of bytes, such as the body of an answer over HTTP. */
-export interface Body {
+export interface ResourceBody {
   readonly mimeType: string | undefined
   readonly version: string | undefined
   /** Entity tag in quotes. Undefined when the source has no versions. */
@@ -22,7 +22,7 @@ export interface Body {
 }
 
 /** Reads a URI with the access of the caller. */
-export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
+export type ReadAsCaller = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
 /**
  * Maximum number of bytes that are requested from a source at once: the largest multiple of three below 1 MiB. Base64 encodes three bytes
@@ -40,11 +40,11 @@ const firstPartBytes = 64 * 1024 - 1
  * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
  */
 export async function openBody(
-  read: ReadFor,
+  read: ReadAsCaller,
   uri: string,
   options: ReadOptions,
   tooLarge?: ResourceError,
-): Promise<Body> {
+): Promise<ResourceBody> {
   if (tooLarge !== undefined) return openParts(read, uri, options, tooLarge)
   let whole: ReadResult
   try {
@@ -73,7 +73,7 @@ function onlyContent({ contents }: ReadResult): ResourceContent {
   return content
 }
 
-function wholeBody(content: ResourceContent): Body {
+function wholeBody(content: ResourceContent): ResourceBody {
   const facts = bodyMetadata(content)
   if ('stream' in content) {
     const { stream, length } = content
@@ -96,7 +96,7 @@ function wholeBody(content: ResourceContent): Body {
 }
 
 /** Opens a resource that is read in parts. A text has no ranges, because its length is known only after redaction and decoding. */
-async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
+async function openParts(read: ReadAsCaller, uri: string, options: ReadOptions, error: Error): Promise<ResourceBody> {
   let step = firstPartBytes
   let maxStep = maxPartBytes
   /** @param searchedTo The byte offset up to which this call has already searched the source for secrets; -1: it has not. */

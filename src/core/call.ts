@@ -14,7 +14,7 @@ export interface Context {
   readonly signal: AbortSignal
   /**
    * Maximum size of the content at the moment, in bytes. For a larger content, a provider that knows the size before it fetches the
-   * content throws {@link overReadLimit}; the catalog then retries when there is room. Other providers may ignore it.
+   * content throws {@link overReadLimitError}; the catalog then retries when there is room. Other providers may ignore it.
    */
   readonly most?: number | undefined
   /**

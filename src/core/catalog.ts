@@ -103,7 +103,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
     paging: completePaging(options.pages),
     log: options.log ?? (() => {}),
-    earlier: doneOnce(options.earlier ?? (async () => (await import('./earlier.ts')).earlierInMemory())),
+    earlier: doneOnce(options.earlier ?? (async () => (await import('./earlier.ts')).createMemoryTexts())),
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)

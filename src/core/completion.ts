@@ -1,8 +1,8 @@
 import { fallbackTo, invalid } from './errors.ts'
 import type { Mounted, MountTemplate } from './mount.ts'
-import { baseName, canonicalPath, hasEquivalentSpellings, isPath } from './path.ts'
+import { baseName, canonicalPath, isPath, mayHaveOtherSpellings } from './path.ts'
 import type { Completion, Context } from './provider.ts'
-import { children } from './tree.ts'
+import { iterateChildren } from './tree.ts'
 import type { ViewCompletionRequest } from './view.ts'
 
 /** Maximum number of values of one completion (MCP specification, server/utilities/completion). */
@@ -190,18 +190,18 @@ async function completeFromTree(
   const list = mount.list(context)
   if (stem !== '' && (await exists(mount, typed, context))) take(typed)
   // The listing resumes strictly after the stem, where the names that begin with it are.
-  for await (const child of children(list, directory, stem === '' ? undefined : typed)) {
+  for await (const child of iterateChildren(list, directory, stem === '' ? undefined : typed)) {
     context.signal.throwIfAborted()
     if (!child.path.startsWith(typed)) break
     if (values.length === maxCompletions) return { values, hasMore: true }
     take(child.path)
   }
-  if (values.length > 0 || !hasEquivalentSpellings(typed)) return completeFromValues(values)
+  if (values.length > 0 || !mayHaveOtherSpellings(typed)) return completeFromValues(values)
 
   // The source may list the directory, and the names in it, in another composition of their letters.
   const listed = directory === '' ? '' : ((await tryFindEntry(mount, directory, context))?.path ?? directory)
   const begin = canonicalPath(typed)
-  for await (const child of children(list, listed)) {
+  for await (const child of iterateChildren(list, listed)) {
     context.signal.throwIfAborted()
     if (!canonicalPath(child.path).startsWith(begin)) continue
     if (values.length === maxCompletions) return { values, hasMore: true }

@@ -3,9 +3,9 @@ import { cursorScope, isVisible, itemSizeBound } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
-import { baseName, canonicalPath, hasEquivalentSpellings } from './path.ts'
+import { baseName, canonicalPath, mayHaveOtherSpellings } from './path.ts'
 import type { Content, Context, Entry } from './provider.ts'
-import { type Child, children } from './tree.ts'
+import { type Child, iterateChildren } from './tree.ts'
 import { encodeSegment } from './uri.ts'
 import { directoryMimeType, type Page, type Resource, type ResourceContent } from './view.ts'
 
@@ -47,7 +47,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     const [number, after] = cursor === undefined ? [0] : await resume(mount, cursor, scope, context)
     const builder = createPageBuilder<Resource>(state.paging, number)
     let last = after
-    for await (const child of children(mount.list(context), directory, after)) {
+    for await (const child of iterateChildren(mount.list(context), directory, after)) {
       context.signal.throwIfAborted()
       const resource = childResource(mount, child)
       if (!builder.add(resource, itemSizeBound(resource)))
@@ -58,7 +58,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
         }
       last = child.path
     }
-    if (builder.items.length === 0 && (cursor === undefined || hasEquivalentSpellings(directory))) {
+    if (builder.items.length === 0 && (cursor === undefined || mayHaveOtherSpellings(directory))) {
       const listed = await requireDirectory(mount, directory, context)
       if (listed !== directory) return page(mount, listed, cursor, context)
     }
@@ -70,7 +70,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     const lines: string[] = []
     let length = 0
     let more = false
-    for await (const child of children(mount.list(context), directory)) {
+    for await (const child of iterateChildren(mount.list(context), directory)) {
       context.signal.throwIfAborted()
       const line = formatChildLine(child)
       length += line.length + 1
@@ -94,7 +94,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     const directory = asDirectory(path)
     const contents: ResourceContent[] = []
     let left = maxWholeBytes
-    for await (const child of children(mount.list(context), directory)) {
+    for await (const child of iterateChildren(mount.list(context), directory)) {
       context.signal.throwIfAborted()
       if (contents.length === maxChildren) {
         const last = contents.pop()

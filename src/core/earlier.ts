@@ -19,7 +19,7 @@ export const maxKeptText = 1024 * 1024
 const maxKept = 32 * 1024 * 1024
 
 /** Keeps texts in memory, until the process ends. */
-export function earlierInMemory(): EarlierTexts {
+export function createMemoryTexts(): EarlierTexts {
   const kept = createLruCache<string>(maxKept, (text) => text.length)
   return {
     clean: (text) => text,

@@ -118,13 +118,13 @@ export function asDenied(error: ResourceError): ResourceError {
  * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog then
  * retries without a limit.
  */
-export function overReadLimit(size?: number): ResourceError {
+export function overReadLimitError(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
   const message = 'The content is larger than the current limit. Request it again in a moment.'
   return new ResourceError('too-large', message, { fault: 'later', ...known })
 }
 
-/** Whether an error is that of {@link overReadLimit}: the read is retried without a limit. */
+/** Whether an error is that of {@link overReadLimitError}: the read is retried without a limit. */
 export function isOverReadLimit(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.fault === 'later'
 }
@@ -150,7 +150,7 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
 }
 
 /** The error for a cursor that the listing did not give to this principal. */
-export function foreignCursor(): ResourceError {
+export function foreignCursorError(): ResourceError {
   return invalid('The cursor does not belong to this list. Begin again without it.', 'cursor')
 }
 

@@ -108,7 +108,7 @@ export function isOfTemplate(path: string, template: string): boolean {
 }
 
 /** Adds the parameters of a query to a URI that has no query, each percent-encoded. */
-export function withParams(uri: string, params: ReadonlyMap<string, string>): string {
+export function withQueryParams(uri: string, params: ReadonlyMap<string, string>): string {
   const query = [...params].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? uri : `${uri}?${query.join('&')}`
 }

@@ -257,6 +257,6 @@ const notTls =
   /^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|UNEXPECTED_MESSAGE|BAD_RECORD_TYPE|RECORD_LAYER_FAILURE))$/
 
 /** Whether the error code of a connection says that the server does not speak TLS. */
-export function speaksNoTls(code: string): boolean {
+export function isNotTlsCode(code: string): boolean {
   return notTls.test(code)
 }

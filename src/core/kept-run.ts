@@ -1,7 +1,7 @@
 import { followAbortFor } from './kit/abort.ts'
 import { defined } from './kit/object.ts'
 import type { Mounted } from './mount.ts'
-import { hidesNothing, indexer } from './mount-reader.ts'
+import { allowsInOpenMount, indexerPrincipal } from './mount-reader.ts'
 import type { Change } from './provider.ts'
 import { steadyVersion } from './stat.ts'
 
@@ -61,7 +61,7 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<En
   try {
     for await (const entry of provider.list(
       {},
-      { principal: indexer, signal, allows: mount.restricted ? denied : hidesNothing },
+      { principal: indexerPrincipal, signal, allows: mount.restricted ? denied : allowsInOpenMount },
     )) {
       const { path, version, size, modified } = entry
       const own = version ?? (modified === undefined ? undefined : `${modified} ${size ?? ''}`)

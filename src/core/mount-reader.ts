@@ -65,19 +65,19 @@ export interface MountReader {
  * The principal that reads for the index. Compared by identity, so nobody can impersonate it. A source with its own access rules
  * shows it everything.
  */
-export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
-const principal = indexer
+export const indexerPrincipal: Principal = { id: 'hikidashi-index', roles: [] }
+const principal = indexerPrincipal
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
 /**
  * Does the same as {@link denied} for a mount without rules. A source recognises it by identity, and then need not ask it about any path,
  * because the mount hides none.
  */
-export const hidesNothing = () => false
+export const allowsInOpenMount = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
   const { provider, root } = mount
-  const allows = mount.restricted ? denied : hidesNothing
+  const allows = mount.restricted ? denied : allowsInOpenMount
   const isListed = ({ path }: Change) => path === undefined || provider.isListed?.(path) !== false
   return {
     address: mount.address.text,

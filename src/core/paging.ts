@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { EarlierTexts } from './earlier.ts'
-import { foreignCursor, invalid } from './errors.ts'
+import { foreignCursorError, invalid } from './errors.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import { comparePaths } from './path.ts'
@@ -34,7 +34,7 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
         const text = open(scope, cursor)
         if (text !== undefined) return text
       }
-      throw foreignCursor()
+      throw foreignCursorError()
     },
   }
 }

@@ -49,7 +49,7 @@ export function canonicalPath(path: string): string {
 }
 
 /** Whether a path may have several canonically equivalent spellings. */
-export function hasEquivalentSpellings(path: string): boolean {
+export function mayHaveOtherSpellings(path: string): boolean {
   return /[^ -~]/.test(path)
 }
 

@@ -228,7 +228,7 @@ export type ArgumentReader = ReturnType<typeof createArgumentReader>
 export const readOnlyHints = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 
 /** The result of storing a record: its id, status and times, without its content. */
-export interface Stored {
+export interface StoreOutcome {
   readonly id: string
   /** `unchanged`: the same record was stored already. */
   readonly status: 'created' | 'replaced' | 'unchanged'
@@ -244,7 +244,7 @@ export interface RecordStore {
    * @throws ResourceError `invalid` (reason `argument`, with `field`) for a malformed record, or one that has expired; `invalid`
    * (reason `too-large`) beyond the limit; `unavailable` when the store does not answer.
    */
-  put(value: unknown): Promise<Stored>
+  put(value: unknown): Promise<StoreOutcome>
   /** Validates a record as `put` does, without storing it. */
   check(value: unknown): void
   /** JSON Schema (draft 2020-12) of a record. */

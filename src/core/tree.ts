@@ -15,7 +15,7 @@ const maxSkipped = 16
  * Directories are found by skip-scan: the first path below one reveals it, and the listing then resumes after everything in it.
  * So the cost is one seek per large directory, regardless of its size. A source that yields directories never has to seek.
  */
-export async function* children(list: ListEntries, directory: string, after?: string): AsyncGenerator<Child> {
+export async function* iterateChildren(list: ListEntries, directory: string, after?: string): AsyncGenerator<Child> {
   let from = after?.endsWith('/') ? afterSubtree(after) : after
   let last = after
   for (;;) {

@@ -7,8 +7,8 @@ import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
 import { isLabel, isLabelText, maxLabelLength, mountIcons } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
 import type * as z from '../schema/builder.ts'
-import { documentEffects, documentsShape } from '../schema/shapes.ts'
-import { requireSecret, resolveFolder } from '../schema/values.ts'
+import { documentEffectRules, documentsShape } from '../schema/shapes.ts'
+import { requireSecret, resolveConfigPath } from '../schema/values.ts'
 import { registerOutsideSource, sourceNamed } from './index.ts'
 import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
 
@@ -71,9 +71,9 @@ const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+(?:\/[\w./~-]+)?$/
  * name of a package that is installed there. Runs no code of the module. Undefined for the name of a known source, and if no such package
  * is installed.
  */
-export function outsideModule(name: unknown, folder: string): string | undefined {
+export function outsideModuleUrl(name: unknown, folder: string): string | undefined {
   if (typeof name !== 'string' || sourceNamed(name) !== undefined) return undefined
-  if (isPathName(name)) return pathToFileURL(resolveFolder(name, folder)).href
+  if (isPathName(name)) return pathToFileURL(resolveConfigPath(name, folder)).href
   if (!packageName.test(name)) return undefined
   const require = createRequire(join(folder, 'hikidashi.json'))
   try {
@@ -108,7 +108,7 @@ function importTarget(entry: unknown): string | undefined {
  * Imports the module of a source that is not part of hikidashi, which runs its code. Loaded sources are cached by URL. Resolves to a fault
  * if the module cannot be loaded or exports no valid source.
  */
-export async function loadOutside(name: string, url: string): Promise<Source | OutsideFault> {
+export async function loadOutsideSource(name: string, url: string): Promise<Source | OutsideFault> {
   const known = sourceNamed(url)
   if (known !== undefined) return known
   let loaded: unknown
@@ -177,7 +177,7 @@ function sourceFrom(outside: OutsideSource<z.Shape>): Source {
   const source = {
     about,
     shape,
-    effects: { options: { ...effects, ...documentEffects } },
+    effects: { options: { ...effects, ...documentEffectRules } },
     ...(check && { check }),
     ...(needs && { needs }),
   }
@@ -186,7 +186,7 @@ function sourceFrom(outside: OutsideSource<z.Shape>): Source {
     schema: async () => ({ source }),
     open: async () => ({
       open: async (given, { address, folder, log, documents }) => {
-        const path = (name: string) => resolveFolder(name, folder)
+        const path = (name: string) => resolveConfigPath(name, folder)
         const secret: OutsideContext['secret'] = (option, value) => requireSecret(option, value, folder)
         const provider = await openedBy(outside, () => open(given, { address, folder, log, path, secret }))
         return documents(provider)

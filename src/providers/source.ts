@@ -11,7 +11,7 @@ import type * as z from '../schema/builder.ts'
 import type { MountOptions, mountShape } from '../schema/fields.ts'
 import type { Finding } from '../schema/refusals.ts'
 import type { Effect, EffectContext, EffectRules } from '../schema/shapes.ts'
-import { isInside, resolveFolder } from '../schema/values.ts'
+import { isInside, resolveConfigPath } from '../schema/values.ts'
 import type { Store, StoreOptions } from '../store/index.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
@@ -202,7 +202,7 @@ export interface SourceSchema<Shape extends z.Shape> {
 }
 
 /** Declares the schema of a source: the types of its effects and checks follow from its shape. */
-export function defineSource<const Shape extends z.Shape>(source: SourceSchema<Shape>): SourceSchema<Shape> {
+export function defineSourceSchema<const Shape extends z.Shape>(source: SourceSchema<Shape>): SourceSchema<Shape> {
   return source
 }
 
@@ -232,13 +232,13 @@ export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
 ): { readonly path: string; readonly within?: FolderBounds } {
-  const path = resolveFolder(name, folder)
+  const path = resolveConfigPath(name, folder)
   if (confined === undefined || (confined.outside && !isInside(path, folder))) return { path }
   return { path, within: { folder, symlinks: confined.symlinks } }
 }
 
 /** Returns the located folder that a mount names as its `root`, as options of `files`. */
-export function rootOf(options: { readonly root: string }, context: FolderContext) {
+export function locateRoot(options: { readonly root: string }, context: FolderContext) {
   const { path, ...found } = locatePath(options.root, context)
   return { root: path, ...found }
 }
@@ -300,7 +300,7 @@ export interface MountsToSearch {
 }
 
 /** Creates a store that is opened once, when it is first needed. */
-export function lazyStore(options: StoreOptions, log: Log) {
+export function createLazyStore(options: StoreOptions, log: Log) {
   let opened: Promise<Store> | undefined
   return {
     open: (): Promise<Store> => {
@@ -315,7 +315,7 @@ export function lazyStore(options: StoreOptions, log: Log) {
   }
 }
 
-export type LazyStore = ReturnType<typeof lazyStore>
+export type LazyStore = ReturnType<typeof createLazyStore>
 
 /** Returns a short text for the address of a mount, as a part of the name of a collection in the store. */
 export function collectionName(address: string): string {

@@ -1,4 +1,4 @@
-import { decodeBytes, labelOf } from '../text/encoding/decode.ts'
+import { decodeBytes, encodingLabel } from '../text/encoding/decode.ts'
 
 /** Names of the encodings of code pages, where they do not follow from the number. */
 const encodings: Readonly<Record<number, string>> = {
@@ -79,7 +79,7 @@ const dos: Readonly<Record<number, string>> = {
 }
 
 /** The code page of the character set of a font (`\fcharset`); `undefined` for other sets, whose text is in the code page of the document. */
-export function codePageOf(charset: number): number | undefined {
+export function codePageOfCharset(charset: number): number | undefined {
   return codePages[charset]
 }
 
@@ -105,7 +105,7 @@ const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 function decodeRun(bytes: Buffer, label: string): string | undefined {
   const known = decoders.get(label)
   if (known !== undefined) return known.decode(bytes)
-  if (label !== 'windows-1252' && label !== 'euc-kr' && labelOf(label) !== undefined)
+  if (label !== 'windows-1252' && label !== 'euc-kr' && encodingLabel(label) !== undefined)
     decoders.set(label, new TextDecoder(label, { ignoreBOM: true }))
   return decodeBytes(bytes, label)
 }

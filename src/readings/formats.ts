@@ -68,7 +68,7 @@ export function unreadableError(message: string, reason: 'unreadable' | 'withhel
 }
 
 /** `fault` of the error for a PDF that holds only pictures, for code inside the server. The second says that OCR will still read the PDF. */
-export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
+export const [scanFault, scanWaitingFault] = ['scan', 'scan-waiting']
 
 /** The message of the error for a PDF that holds only pictures. */
 export const onlyPicturesMessage = 'The document contains no text, only pictures: its pages may have been scanned.'

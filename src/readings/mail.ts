@@ -4,7 +4,7 @@ import { isResourceError, tooLarge } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { isCompound } from './binary/compound.ts'
+import { isCompoundFile } from './binary/compound.ts'
 import { openMsg } from './binary/msg.ts'
 import {
   documentFormatOf,
@@ -95,7 +95,7 @@ function messagesIn(source: Buffer): readonly Buffer[] {
 
 /** Opens a mail, or a message of Outlook. */
 async function openMessage(bytes: Uint8Array, limits: ReadingLimits): Promise<StoredMessage> {
-  if (isCompound(bytes)) return openMsg(bytes, limits.unpacked)
+  if (isCompoundFile(bytes)) return openMsg(bytes, limits.unpacked)
   const mail = await parseMail(bytes)
   const isPage = /^\s*multipart\/related/i.test(mail.headers.find(({ key }) => key === 'content-type')?.value ?? '')
   return {

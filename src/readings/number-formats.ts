@@ -88,7 +88,7 @@ export function formatNumber(source: string, kind: NumberKind, since1904: boolea
 }
 
 /** Returns a text as the sheet shows it: a pattern may have words around the `@` that stands for the text. */
-export function formatText(text: string, kind: NumberKind): string {
+export function formatCellText(text: string, kind: NumberKind): string {
   if (typeof kind !== 'object' || !kind.pattern.includes('@')) return text
   return formatPattern(kind.pattern, text) ?? text
 }

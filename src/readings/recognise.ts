@@ -1,5 +1,5 @@
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { isCompound, openCompound } from './binary/compound.ts'
+import { isCompoundFile, openCompoundFile } from './binary/compound.ts'
 import { type DocumentFormat, unreadableError } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
@@ -43,7 +43,7 @@ export async function recogniseFormat(
     .toString('latin1')
     .replace(/^\xef\xbb\xbf/, '')
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
-  if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
+  if (isCompoundFile(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
   if (named === 'mail' && !/^\s*[\w-]+[ \t]*:/.test(head))
@@ -61,7 +61,7 @@ const streams: readonly (readonly [stream: string, format: DocumentFormat])[] = 
 ]
 
 function formatOfCompound(bytes: Uint8Array, limit: number): DocumentFormat | undefined {
-  const root = openCompound(bytes, limit)
+  const root = openCompoundFile(bytes, limit)
   // Current versions of Office store an encrypted document as a stream in a compound file.
   if (root.has('EncryptedPackage'))
     throw unreadableError('The document is encrypted: save it without a password.', 'withheld')

@@ -1,5 +1,5 @@
 import { tooLarge } from '../core/errors.ts'
-import { codePageOf, decodeCodePage } from './code-pages.ts'
+import { codePageOfCharset, decodeCodePage } from './code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
@@ -352,7 +352,8 @@ function createDeclarations() {
         font = { name: '' }
         if (fonts.size < 10_000) fonts.set(value, font)
       } else {
-        const codePage = word === 'fcharset' ? codePageOf(value) : word === 'cpg' && value > 0 ? value : undefined
+        const codePage =
+          word === 'fcharset' ? codePageOfCharset(value) : word === 'cpg' && value > 0 ? value : undefined
         if (codePage !== undefined) font.codePage = codePage
       }
     },

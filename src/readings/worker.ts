@@ -26,7 +26,7 @@ import { readPptx } from './pptx.ts'
 import { recogniseFormat } from './recognise.ts'
 import { readRtf } from './rtf.ts'
 import { createDocumentWriter } from './writer.ts'
-import { readSheets, readXlsx } from './xlsx.ts'
+import { readSheetsAsCsv, readXlsx } from './xlsx.ts'
 
 /**
  * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
@@ -36,7 +36,7 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
   if (bytes.length === 0) throw unreadableError('The document is empty.')
   const format = await recogniseFormat(bytes, named, limits.unpacked)
   if (form === 'csv') {
-    if (format === 'xlsx') return readSheets(bytes, limits)
+    if (format === 'xlsx') return readSheetsAsCsv(bytes, limits)
     throw unreadableError('The document is not an .xlsx workbook, so its sheets cannot be read one by one.')
   }
   if (form === 'picture') return { text: '', picture: await drawPdfPage(bytes, page ?? 0) }

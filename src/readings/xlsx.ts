@@ -1,6 +1,6 @@
 import { tooLarge } from '../core/errors.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, unreadableError } from './formats.ts'
-import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
+import { formatCellText, formatNumber, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
@@ -30,7 +30,7 @@ export async function readXlsx(bytes: Uint8Array, form: ReadingForm, limits: Rea
 }
 
 /** Reads the sheets of a workbook, each as CSV. */
-export async function readSheets(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
+export async function readSheetsAsCsv(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
   const writer = createSheetWriter(limits.characters)
   const parts = await writeSheets(bytes, limits, writer)
   return { text: '', parts, sheets: writer.sheets }
@@ -167,10 +167,10 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   if (type === 'b') return text === '1' ? 'TRUE' : 'FALSE'
   if (type === 'n') return formatNumber(text, kind, since1904)
   if (type === 'e' || type === 'd') return text
-  if (type !== 's') return formatText(decodeSymbols(unescapeText(text), font), kind)
+  if (type !== 's') return formatCellText(decodeSymbols(unescapeText(text), font), kind)
   const shared = strings[Number(text)]
   if (shared === undefined) throw unreadableError('The document is damaged: the text of a cell is missing.')
-  return formatText(decodeSymbols(shared, font), kind)
+  return formatCellText(decodeSymbols(shared, font), kind)
 }
 
 /** Replaces the escapes of characters that XML cannot hold, such as `_x000D_` (ECMA-376, part 1, section 22.9.2.19). */

@@ -18,11 +18,11 @@ export const secret = z.union(
     z.strictObject({ env: text.describe('The name of an environment variable.') }),
     z.strictObject({ file: text.describe('The path of a file, relative to the configuration file.') }),
   ],
-  { error: ({ input }) => secretFault(input) },
+  { error: ({ input }) => secretRefusal(input) },
 )
 
 /** Returns the refusal for an invalid source of a secret. */
-export function secretFault(input: unknown): string {
+export function secretRefusal(input: unknown): string {
   if (typeof input !== 'string')
     return refusal('This is not a reference to a secret.', 'Write { "env": "NAME" } or { "file": "path" }.')
   return refusal(

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { addressBlock, isHttpUrl } from '../core/http-url.ts'
 import { isPath } from '../core/path.ts'
-import { labelOf } from '../text/encoding/decode.ts'
+import { encodingLabel } from '../text/encoding/decode.ts'
 import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
 import { count, duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
-import { leadsOut, resolveFolder, secretSourcesIn } from './values.ts'
+import { leadsOut, resolveConfigPath, secretSourcesIn } from './values.ts'
 
 /**
  * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in
@@ -65,7 +65,7 @@ export function effectsBy<Values extends object>(
  * Returns the effects of a path that is read: one if it leads out of the folder of the configuration, by its name or by a link.
  */
 export function pathEffects(value: string, { folder }: EffectContext): readonly Effect[] {
-  return leadsOut(resolveFolder(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
+  return leadsOut(resolveConfigPath(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
 }
 
 export function pathsEffects(values: readonly string[], context: EffectContext): readonly Effect[] {
@@ -118,7 +118,7 @@ export const encodingShape = {
       z.strictObject({
         match: globs.describe('Globs of the files of the rule. If several rules match a file, the last one applies.'),
         encoding: text
-          .refine((label) => label === 'binary' || labelOf(label) !== undefined, {
+          .refine((label) => label === 'binary' || encodingLabel(label) !== undefined, {
             error: refusal(
               'This encoding is unknown.',
               'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
@@ -208,7 +208,7 @@ export const documentsShape = {
 }
 
 /** Rules for the keys for reading files as documents: only OCR has an effect, since it starts a program. */
-export const documentEffects = {
+export const documentEffectRules = {
   ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>
     typeof value === 'object' && value.ocr !== undefined ? programEffects('tesseract') : [],
@@ -235,7 +235,7 @@ export const allowAddresses = z
   )
 
 /** Keys for access to a web server, shared by all providers that have one. */
-export const originShape = {
+export const webAccessShape = {
   redirects: z
     .array(httpUrl)
     .optionalKey(
@@ -264,6 +264,6 @@ export const originShape = {
 }
 
 /** Rules for the keys for access to a web server: none of them has an effect besides the access itself. */
-export const originEffects = {
+export const webAccessEffectRules = {
   ...withoutEffects('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

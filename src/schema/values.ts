@@ -29,7 +29,7 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
 }
 
 /** Returns the absolute path of a file or folder in a configuration. A `name` that begins with `~/` is in the home folder, else relative to `from`. */
-export function resolveFolder(name: string, from: string): string {
+export function resolveConfigPath(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homeFolder(), name.slice(2)) : resolve(from, name)
 }
 

@@ -5,7 +5,7 @@ import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
-import { type Audit, createMethodCaller, localPrincipal, type MethodCaller } from '../server/attached.ts'
+import { type Audit, createMethodResponder, localPrincipal, type MethodResponder } from '../server/attached.ts'
 import { ProtocolError } from '../server/messages/messages.ts'
 
 /**
@@ -59,13 +59,13 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
     ...(tools === false ? {} : { tools: {} }),
   })
 
-  const askings = new Map<View, MethodCaller>()
-  const asking = (context: SdkContext): MethodCaller => {
+  const askings = new Map<View, MethodResponder>()
+  const asking = (context: SdkContext): MethodResponder => {
     const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
     const known = askings.get(view)
     if (known !== undefined) return known
     // A caller whose view is no longer used is closed with the server at the latest.
-    const made = createMethodCaller(view, {
+    const made = createMethodResponder(view, {
       ...options,
       tools,
       principal,

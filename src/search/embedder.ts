@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import {
+  type AddressGuard,
   createServiceGuard,
-  type Guard,
   refusedHostCode,
   type ServiceNetwork,
   sendGuarded,
@@ -114,7 +114,12 @@ function ollamaOf({ url }: { readonly url: string }): Service {
 }
 
 /** @throws ResourceError `unavailable`, as {@link Embedder.embed} does. */
-async function post({ url, headers }: Service, guard: Guard, body: string, signal: AbortSignal): Promise<unknown> {
+async function post(
+  { url, headers }: Service,
+  guard: AddressGuard,
+  body: string,
+  signal: AbortSignal,
+): Promise<unknown> {
   const all = {
     ...headers,
     Accept: 'application/json',
@@ -198,7 +203,7 @@ export function packVector(vector: readonly number[]): Uint8Array {
 }
 
 /** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
-export function createVectors(texts: Texts, model: string) {
+export function createVectorIndex(texts: Texts, model: string) {
   const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
   /** The revision of the texts at which the vectors of removed texts were last dropped. */

@@ -3,7 +3,7 @@ import { fold, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
 import { countGroups, type FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
-import { fused, type Ranking, type ScoredPassage } from './rank-passages.ts'
+import { fuseRanks, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
  * Pseudo relevance feedback: the words that the best passages share find further passages, which do not have the words of the query. It
@@ -65,15 +65,12 @@ export async function expandQuery(
 }
 
 /** Fuses the passages after the best ones with those of a second ranking. Their scores are at most the score of the last of the best. */
-export function fusedTail(
-  ranked: readonly ScoredPassage[],
-  second: readonly ScoredPassage[],
-): readonly ScoredPassage[] {
+export function fuseTail(ranked: readonly ScoredPassage[], second: readonly ScoredPassage[]): readonly ScoredPassage[] {
   const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
   const last = ranked[feedback.after - 1]?.score ?? 0
   const tailOf = (list: readonly ScoredPassage[]) => list.filter(({ found }) => !head.has(found.id))
   const weight = (last * feedback.fusion) / 2
-  return fused(feedback.fusion, [
+  return fuseRanks(feedback.fusion, [
     [tailOf(ranked), weight],
     [tailOf(second), weight * feedback.share],
   ])
@@ -126,7 +123,7 @@ function derivedFrom(word: string): { readonly base: string; readonly words: rea
  * @param counts The number of passages with each term.
  * @param parts The number of all passages.
  */
-export async function withForms(
+export async function withWordForms(
   texts: Texts,
   terms: readonly RatedTerm[],
   counts: readonly number[],

@@ -6,7 +6,7 @@ import { documentOriginIn, metaKeys } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Content, Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { documentFormatOf, scanFault, waitingFault } from '../readings/formats.ts'
+import { documentFormatOf, scanFault, scanWaitingFault } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** Settings for reading the documents of one mount. */
@@ -41,7 +41,7 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
 const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
 
 /** The state of the pages that hold only pictures, in the indexed version of a document. */
-export function scanOf(version: string): keyof typeof scanMarks | undefined {
+export function scanState(version: string): keyof typeof scanMarks | undefined {
   const mark = /\+scan(-waiting)?(?:\+\d+)?$/.exec(version)
   if (mark === null) return undefined
   return mark[1] === undefined ? 'unread' : 'waiting'
@@ -82,14 +82,14 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
 }
 
 /** The version of a document that is indexed only by name. It differs from every stamp, because the text is still to be read. */
-export const nameVersion = 'name'
+export const nameOnlyVersion = 'name'
 
 /** A document without its text, which can be found by its path and title until it is read. */
 export function documentWithoutText(
   entry: Entry,
   reading: Pick<ReadingSettings, 'mount' | 'scrubber'>,
 ): SearchDocument {
-  return toSearchDocument(entry, reading, { text: '', version: nameVersion })
+  return toSearchDocument(entry, reading, { text: '', version: nameOnlyVersion })
 }
 
 /**
@@ -190,7 +190,7 @@ async function readIndexedText(entry: Entry, reading: ReadingSettings): Promise<
 }
 
 function scanOfFault(fault: unknown): keyof typeof scanMarks | undefined {
-  if (fault === waitingFault) return 'waiting'
+  if (fault === scanWaitingFault) return 'waiting'
   return fault === scanFault ? 'unread' : undefined
 }
 

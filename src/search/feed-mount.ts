@@ -12,7 +12,7 @@ import {
   newestFirst,
   type ReadingSettings,
   readDocument,
-  scanOf,
+  scanState,
 } from './feed-documents.ts'
 import {
   countIndexed,
@@ -89,11 +89,11 @@ export function createMountFeed(options: MountFeedOptions) {
   /** URIs of the documents of which only the beginning is indexed. */
   const cutTexts = new Set<string>()
   /** URIs of the documents with pages that hold only pictures. */
-  const scans = new Map<string, ReturnType<typeof scanOf>>()
+  const scans = new Map<string, ReturnType<typeof scanState>>()
   const noteCut = ({ uri, version }: Pick<SearchDocument, 'uri' | 'version'>): void => {
     if (isCutVersion(version, options.maxBytes)) cutTexts.add(uri)
     else cutTexts.delete(uri)
-    const scan = scanOf(version)
+    const scan = scanState(version)
     if (scan === undefined) scans.delete(uri)
     else scans.set(uri, scan)
   }
@@ -424,7 +424,7 @@ export function createMountFeed(options: MountFeedOptions) {
   }
 }
 
-function countScans(scans: Iterable<ReturnType<typeof scanOf>>): IndexGaps {
+function countScans(scans: Iterable<ReturnType<typeof scanState>>): IndexGaps {
   const all = [...scans]
   const waiting = all.filter((scan) => scan === 'waiting').length
   return { scans: all.length, ...(waiting === 0 ? {} : { waitingScans: waiting }) }

@@ -3,7 +3,7 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { documentWithoutText, nameVersion, type ReadingSettings, shortDigest } from './feed-documents.ts'
+import { documentWithoutText, nameOnlyVersion, type ReadingSettings, shortDigest } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface PartsOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
@@ -154,7 +154,7 @@ export function createNameIndexer(
       let fresh: Entry[] = []
       const putFresh = async () => {
         await put(fresh, signal)
-        for (const entry of fresh) known.set(mount.uriOf(entry.path), nameVersion)
+        for (const entry of fresh) known.set(mount.uriOf(entry.path), nameOnlyVersion)
         fresh = []
       }
       for await (const entry of mount.list({ prefix: directory, after: path }, signal)) {

@@ -51,7 +51,7 @@ const collectionName = 'search-feeds'
  * Returns the time at which the whole index was last current, in milliseconds since 1970, and the progress of each mount at that time.
  * `undefined`: the index has never been current, or the mounts or their settings have changed since.
  */
-export async function readCurrent(
+export async function readLastCurrent(
   store: Store,
   name: string,
   mounts: readonly IndexedMount[],

@@ -4,7 +4,7 @@ import { type Compound, fold, isWordTerm, parseQuery, type Query, type QueryTerm
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { documentWords, type RankedDocuments, rankDocuments } from './documents.ts'
 import type { VectorRanking } from './embedder.ts'
-import { expandQuery, fusedTail, unchangedHits, withForms } from './expansion.ts'
+import { expandQuery, fuseTail, unchangedHits, withWordForms } from './expansion.ts'
 import { type FoundPassage, storedWeight } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
@@ -158,7 +158,7 @@ async function tailOf(
   const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
   // A passage that has none of the words of the query itself is not a hit.
   const hits = second.filter(({ found }) => asked.ranker.rate(found, asked.averageLength).score > 0)
-  return fusedTail(ranked, hits)
+  return fuseTail(ranked, hits)
 }
 
 async function prepareQuery(
@@ -181,7 +181,7 @@ async function prepareQuery(
     return { ...term, share, weight: share * rarityOf(count, size.parts) }
   })
   const counted = known.map(({ count }) => count)
-  const formed = await withForms(texts, rated, counted, size.parts, visible?.set)
+  const formed = await withWordForms(texts, rated, counted, size.parts, visible?.set)
   return {
     ...query,
     size,

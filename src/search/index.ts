@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
 import { analyserVersion } from '../text/analyser.ts'
-import { createEmbedder, createVectors, type EmbedderOptions, packVector, type VectorRanking } from './embedder.ts'
+import { createEmbedder, createVectorIndex, type EmbedderOptions, packVector, type VectorRanking } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOfPart, toNewText } from './part.ts'
 import type { EmbeddingState, SearchDocument, SearchIndex } from './search-index.ts'
@@ -139,7 +139,7 @@ const mostNear = 100
 /** Makes the vectors of the passages of one index in the background. */
 async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   const embedder = await createEmbedder(options)
-  const vectors = createVectors(texts, embedder.model)
+  const vectors = createVectorIndex(texts, embedder.model)
   const abort = new AbortController()
   let failing: string | undefined
   let wakeUp: () => void = () => {}

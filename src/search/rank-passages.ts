@@ -73,14 +73,14 @@ export async function rankPassages(
   const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
   const known = new Map(ordered.map((one) => [one.found.id, one]))
-  return fused(fusion, [
+  return fuseRanks(fusion, [
     [ordered.filter(({ score }) => score > 0), 1 - vectorWeight],
     [near.flatMap((id) => known.get(id) ?? []), vectorWeight],
   ])
 }
 
 /** Fuses rankings, each with its weight, by reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009). */
-export function fused(
+export function fuseRanks(
   constant: number,
   rankings: readonly (readonly [ranked: readonly ScoredPassage[], weight: number])[],
 ): readonly ScoredPassage[] {

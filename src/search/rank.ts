@@ -1,10 +1,10 @@
 import {
-  type Beginnings,
   beginningsOf,
   type FoldedText,
   fold,
   isWordTerm,
   type QueryTerm,
+  type TermBeginnings,
   tokenize,
 } from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
@@ -159,7 +159,7 @@ function findMatches(
   text: string,
   complete: ReadonlyMap<string, Meant>,
   beginning: ReadonlyMap<string, number>,
-  wanted: Beginnings,
+  wanted: TermBeginnings,
 ): readonly TermMatch[] {
   const matches: TermMatch[] = []
   tokenize(

@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { kindOfKey, looksLikeRandomToken } from './keys.ts'
+import { looksLikeRandomToken, secretNameStrength } from './keys.ts'
 import { findNotationSecrets } from './notations.ts'
 import { type FileStyle, secretValues } from './values.ts'
 
@@ -48,7 +48,7 @@ function findSeparated(text: string, style: FileStyle): readonly Span[] {
     if (index < until) continue
     const name = nameBefore(text, index)
     if (name === undefined) continue
-    const kind = kindOfKey(name.text)
+    const kind = secretNameStrength(name.text)
     if (kind === undefined || isPadding(text, index, sign)) continue
     while (nextLine !== -1 && nextLine <= name.start) {
       line = nextLine

@@ -1,6 +1,6 @@
 import { lazyPattern } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
-import { type KeyKind, kindOfKey } from './keys.ts'
+import { type NameStrength, secretNameStrength } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { looksLikePassword } from './values.ts'
 
@@ -10,7 +10,7 @@ export const secretNamePattern =
 
 interface SecretColumn {
   readonly at: number
-  readonly kind: Exclude<KeyKind, undefined>
+  readonly kind: Exclude<NameStrength, undefined>
   /** Whether numbers in the column are counts of tokens. */
   readonly counts: boolean
 }
@@ -30,7 +30,7 @@ export interface SecretColumns {
  * How certain it is that a text is a table. `file`: its name says so. `marked`: it has the rules or tags of a table. `guessed`:
  * some lines have the same number of delimiters, such as commas.
  */
-export type Certainty = 'file' | 'marked' | 'guessed'
+export type TableCertainty = 'file' | 'marked' | 'guessed'
 
 const nameOfNames =
   /^(?:(?:env(?:ironment)?[ _])?(?:names?|keys?|settings?|variables?|vars?|parameters?|param|property|properties|options?|fields?|items?))$/i
@@ -51,14 +51,16 @@ function bareCell(text: string): string {
 const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
-export function findSecretColumns(row: readonly string[], certainty: Certainty): SecretColumns | undefined {
+export function findSecretColumns(row: readonly string[], certainty: TableCertainty): SecretColumns | undefined {
   const names = row.map(bareCell)
   // A sentence is not a line of column names.
   if (certainty === 'guessed' && !areNames(names)) return undefined
   const hasUser = names.some((name) => /^(?:user(?:[ _-]?(?:name|id))?|login|e-?mail|account)$/i.test(name))
   const secret = names.flatMap((name, at): SecretColumn[] => {
     const kind =
-      certainty === 'file' || isShortName(name) ? kindOfKey(hasUser ? shortest(name) : name.slice(0, 256)) : undefined
+      certainty === 'file' || isShortName(name)
+        ? secretNameStrength(hasUser ? shortest(name) : name.slice(0, 256))
+        : undefined
     if (kind === undefined || (kind === 'weak' && certainty !== 'file')) return []
     return [{ at, kind, counts: /tokens?$/i.test(name) }]
   })
@@ -96,10 +98,10 @@ export function findSecretCells(
   text: string,
   row: CellRow,
   columns: SecretColumns | undefined,
-  certainty: Certainty,
+  certainty: TableCertainty,
 ): readonly Span[] {
   const found = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {
-    const isAny = (kind: KeyKind, cell: string) =>
+    const isAny = (kind: NameStrength, cell: string) =>
       kind === 'strong' &&
       certainty !== 'guessed' &&
       !(columns?.isProse && /\s\S+\s/.test(cell) && ofSentences.test(cell))
@@ -120,7 +122,7 @@ export function findSecretCells(
 /** Whether a cell is the name of a secret, not a sentence about one. */
 export function isNameOfSecret(cell: string): boolean {
   const name = bareCell(cell)
-  return isShortName(name) && kindOfKey(name) === 'strong'
+  return isShortName(name) && secretNameStrength(name) === 'strong'
 }
 
 /**
@@ -138,7 +140,7 @@ export function findSecretInCell(text: string, { start, end }: Span, isAny: bool
   return [{ start: start + head, end: start + head + value.length }]
 }
 
-const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && kindOfKey(value) !== undefined
+const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && secretNameStrength(value) !== undefined
 
 export function cellTexts(text: string, row: CellRow): readonly string[] {
   return row.map(({ start, end }) => text.slice(start, end))

@@ -1,6 +1,6 @@
 import { baseName } from '../core/path.ts'
 import { foldName } from './decoded.ts'
-import { ownFiles } from './own-files.ts'
+import { ownCredentialFiles } from './own-files.ts'
 
 /**
  * Names of files and folders that commonly hold credentials, in lower case. docs/redaction.md lists the same names with
@@ -106,8 +106,8 @@ export const credentialNames: readonly string[] = [
   ...['encrypted_data_bag_secret', 'puppetlabs/token', '.puppetlabs/token', 'sops/age/keys.txt', '*.agekey'],
   ...['.doppler/', 'gitlab-runner/config.toml', 'gitlab-secrets.json', 'hudson.util.secret'],
   ...['jenkins.plugins.publish_over_ssh.bapsshpublisherplugin.xml', '.circleci/cli.yml', '.travis/config.yml'],
-  ...[`.${ownFiles.tokens}`, ownFiles.tokens],
-  ...['.rancher/cli2.json', '.talos/config', ownFiles.driveToken, '.config/hikidashi/', 'state/hikidashi/'],
+  ...[`.${ownCredentialFiles.tokens}`, ownCredentialFiles.tokens],
+  ...['.rancher/cli2.json', '.talos/config', ownCredentialFiles.driveToken, '.config/hikidashi/', 'state/hikidashi/'],
   ...['local/hikidashi/'],
   // Hosts of source code.
   ...['.git-credentials', 'git/credentials', '.gitcookies', '.config/gh/', '.config/hub'],

@@ -5,7 +5,7 @@ const pkcs = /^06[0-9a-f]{2}2a864886f70d01([0-9a-f]{2})/
  * Whether bytes begin like a private key or a store of keys: in DER (PKCS #1 and DSA, SEC 1, PKCS #8, also encrypted, PKCS #12), or a
  * keystore of Java. Only the beginning is examined, so the rest may be missing. Certificates, requests and public keys begin otherwise.
  */
-export function isPrivateKey(bytes: Uint8Array): boolean {
+export function beginsLikePrivateKey(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64))
   if (/^(?:feedfeed|cececece)0000000[12]/.test(head.toString('hex', 0, 8))) return true
   const body = derContent(head, 0x30)

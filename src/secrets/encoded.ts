@@ -1,6 +1,6 @@
 import { errorCodeOf } from '../core/errors.ts'
 import type { Span } from '../core/kit/sorted.ts'
-import { isPrivateKey } from './der.ts'
+import { beginsLikePrivateKey } from './der.ts'
 
 /** Maximum number of decompressed bytes that are searched. Of longer data, the beginning is. */
 const maxUnpackedBytes = 1024 * 1024
@@ -34,7 +34,7 @@ const beginsOfKeys = /M[A-I]|\/u3\+7Q|zs7Ozg/g
 /** The index in a run of base64 at which a private key in DER begins. */
 function beginOfKey(run: string): number | undefined {
   for (const { index } of run.matchAll(beginsOfKeys))
-    if (isPrivateKey(Buffer.from(run.slice(index, index + 88), 'base64'))) return index
+    if (beginsLikePrivateKey(Buffer.from(run.slice(index, index + 88), 'base64'))) return index
   return undefined
 }
 
@@ -53,7 +53,7 @@ function holdsHex(run: string, holdsSecret: HoldsSecret, depth: number): boolean
 
 function holdsBytes(bytes: Buffer, holdsSecret: HoldsSecret, depth: number): boolean {
   const plain = unpack(bytes)
-  if (isPrivateKey(plain)) return true
+  if (beginsLikePrivateKey(plain)) return true
   for (const text of findPrintableTexts(plain)) {
     if (holdsSecret(text)) return true
     if (depth >= maxDepth) continue

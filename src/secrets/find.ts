@@ -18,7 +18,7 @@ import type { FileStyle } from './values.ts'
  * all of them the text with its escapes decoded and its lines joined; `vaults` withholds files by name; `bytes` scans content
  * that is not UTF-8 text.
  */
-export const layers = [
+export const detectionLayers = [
   'blocks',
   'urls',
   'headers',
@@ -32,20 +32,20 @@ export const layers = [
   'bytes',
 ] as const
 
-export type Layer = (typeof layers)[number]
+export type DetectionLayer = (typeof detectionLayers)[number]
 
 export interface FindOptions {
   /** Path of the file. Its name tells the format. */
   readonly path: string
   /** Layers that are left out: tests use it to show that each layer is needed. */
-  readonly without?: readonly Layer[]
+  readonly without?: readonly DetectionLayer[]
   /** Beginning of the file, if the text does not begin with it: it may name the columns of a table. */
   readonly head?: string
 }
 
 /** A secret in a text, and the detector that found it. */
 export interface FoundSecret extends Span {
-  readonly layer: Layer
+  readonly layer: DetectionLayer
 }
 
 /**
@@ -69,7 +69,7 @@ export function textsToSearch(text: string, { without = [] }: FindOptions): read
 }
 
 /** Converts a span in a decoded text to a finding in the source text. */
-export function toFoundSecret(decoded: DecodedText, layer: Layer, { start, end, key }: Span): FoundSecret {
+export function toFoundSecret(decoded: DecodedText, layer: DetectionLayer, { start, end, key }: Span): FoundSecret {
   return {
     layer,
     start: decoded.startOf(start),
@@ -83,7 +83,7 @@ export function redactPhrase(text: string): string {
   return replaceSpans(text, mergeSpans(findSecretsByRules(text, { path: 'phrase.txt' })))
 }
 
-type Finder = readonly [Layer, (text: string) => readonly Span[]]
+type Finder = readonly [DetectionLayer, (text: string) => readonly Span[]]
 
 function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   const style: FileStyle = styleOf(path)

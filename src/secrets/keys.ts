@@ -5,7 +5,7 @@ import { foldName } from './decoded.ts'
  * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:
  * …`). Undefined: the name is not that of a secret.
  */
-export type KeyKind = 'strong' | 'weak' | undefined
+export type NameStrength = 'strong' | 'weak' | undefined
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
@@ -66,12 +66,12 @@ const harmless = [
   /^secret_?names?$|^secret_(?:key_)?refs?$|^secretar(?:y|iat)$/,
 ]
 
-const known = new Map<string, KeyKind>()
+const known = new Map<string, NameStrength>()
 
 /**
  * Returns the strength of a name, in any case and style: `dbPassword`, `DB-PASS`, `API.KEY`, `x_token_url`.
  */
-export function kindOfKey(name: string): KeyKind {
+export function secretNameStrength(name: string): NameStrength {
   const remembered = known.get(name)
   if (remembered !== undefined || known.has(name)) return remembered
   const kind = kindOfWords(splitNameWords(foldName(name)))
@@ -104,7 +104,7 @@ const endOfWord = lazyPattern(String.raw`(\p{Ll}|\d)(\p{Lu})`, 'gu')
 const beginningOfWord = lazyPattern(String.raw`(\p{Lu})(\p{Lu}\p{Ll})`, 'gu')
 const betweenWords = lazyPattern(String.raw`[^\p{L}\p{N}]+`, 'u')
 
-function kindOfWords(parts: readonly string[]): KeyKind {
+function kindOfWords(parts: readonly string[]): NameStrength {
   const kind = kindByWords(parts)
   if (kind === undefined) return undefined
   const joined = parts.join('_')
@@ -113,7 +113,7 @@ function kindOfWords(parts: readonly string[]): KeyKind {
   return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
 }
 
-function kindByWords(parts: readonly string[]): KeyKind {
+function kindByWords(parts: readonly string[]): NameStrength {
   const bare = parts.map((part) => part.replace(/\d+$/, ''))
   if (bare.some((word, i) => isStrong(word) || isStrong(`${bare[i - 1] ?? ''}${word}`))) return 'strong'
   if (parts.some((part) => !/tokeni[sz]|secretar/.test(part) && strongParts.test(part))) return 'strong'

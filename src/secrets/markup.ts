@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { kindOfKey } from './keys.ts'
+import { secretNameStrength } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { type FileStyle, looksLikePassword, secretValues } from './values.ts'
 
@@ -23,7 +23,7 @@ export function findAttributeSecrets(text: string, style: FileStyle): readonly S
   for (const { 0: element, index } of text.matchAll(tag)) {
     const attributes = Array.from(element.matchAll(attribute))
     const kinds = attributes.flatMap(({ groups = {} }) =>
-      names.test(groups.name ?? '') ? [kindOfKey(groups.double ?? groups.single ?? groups.bare ?? '')] : [],
+      names.test(groups.name ?? '') ? [secretNameStrength(groups.double ?? groups.single ?? groups.bare ?? '')] : [],
     )
     const kind = kinds.find((one) => one === 'strong') ?? kinds.find((one) => one !== undefined)
     if (kind === undefined) continue
@@ -56,7 +56,7 @@ export function findElementSecrets(text: string): readonly Span[] {
   if (!text.includes('</')) return []
   const found: Span[] = []
   for (const { 0: whole, index, groups = {} } of text.matchAll(nameElement)) {
-    const kind = kindOfKey(groups.name ?? '')
+    const kind = secretNameStrength(groups.name ?? '')
     if (kind === undefined) continue
     let at = findMatchEnd(between, text, index + whole.length) ?? index
     const isArray = text.startsWith('<array>', at)

@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { type KeyKind, kindOfKey } from './keys.ts'
+import { type NameStrength, secretNameStrength } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { type FileStyle, secretValues } from './values.ts'
 
@@ -114,7 +114,7 @@ export function findNotationSecrets(text: string, style: FileStyle): readonly Sp
   for (const { pattern, config = false, quotedOnly = false, notInCode = false } of isBare ? [] : marks) {
     if (notInCode && style === 'code') continue
     for (const match of text.matchAll(pattern)) {
-      const kind: KeyKind = kindOfKey(match.groups?.name ?? 'password')
+      const kind: NameStrength = secretNameStrength(match.groups?.name ?? 'password')
       if (kind === undefined) continue
       const from = match.index + match[0].length
       const own = quotedOnly || !config ? style : style === 'prose' ? 'config' : style
@@ -125,7 +125,7 @@ export function findNotationSecrets(text: string, style: FileStyle): readonly Sp
   for (const pattern of isBare ? [pgpass] : forms)
     for (const match of text.matchAll(pattern)) {
       const { name, value = '' } = match.groups ?? {}
-      if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue
+      if (name !== undefined && (secretNameStrength(name) ?? 'weak') === 'weak') continue
       const bare = value.trimEnd()
       if (isHarmless(bare) || /^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
       const start = match.index + match[0].length - value.length

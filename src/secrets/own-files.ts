@@ -1,5 +1,5 @@
 /** The default names of the files with credentials that hikidashi itself writes, in lower case. */
-export const ownFiles = {
+export const ownCredentialFiles = {
   /** Hashes of the tokens of callers. */
   tokens: 'hikidashi-tokens.json',
   /** The tokens with which a mount reads Google Drive. */

@@ -4,14 +4,14 @@ import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { createTaskWorker, type TaskFailure, workerLimits } from '../core/kit/workers.ts'
 import type { FindOptions } from './find.ts'
-import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, Window } from './window.ts'
+import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, TextWindow } from './window.ts'
 
 /**
  * Removes secrets from contents, in a worker. A content that cannot be scanned in time has a failure instead of a result. A content
  * without secrets is remembered, and then not scanned again at the same path.
  */
 export interface Redactor {
-  window(window: Window, options: FindOptions, signal: AbortSignal): Promise<CleanPart | TaskFailure>
+  window(window: TextWindow, options: FindOptions, signal: AbortSignal): Promise<CleanPart | TaskFailure>
   bytes(bytes: Uint8Array, options: FindOptions, signal: AbortSignal): Promise<CleanBytes | TaskFailure>
   /** Ends the worker. The next job starts it again. */
   close(): void

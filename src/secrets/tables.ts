@@ -2,13 +2,13 @@ import type { Span } from '../core/kit/sorted.ts'
 import { isTableFile } from './assignments.ts'
 import {
   type CellRow,
-  type Certainty,
   cellTexts,
   endOfLine,
   findSecretCells,
   findSecretColumns,
   type SecretColumns,
   secretNamePattern,
+  type TableCertainty,
   trimSpan,
 } from './columns.ts'
 import { findMarkedTableSecrets, isRowSeparator, maxLineLength } from './marked-tables.ts'
@@ -236,7 +236,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
   const rule = ruled.indexOf(true, first)
   const isHeading = text.slice(lines[first]?.start, lines[first]?.end).trimStart().startsWith('||')
   const isMarked = isHeading || (rule !== -1 && rule - first <= maxHeadLines)
-  const certainty: Certainty = isMarked ? 'marked' : 'guessed'
+  const certainty: TableCertainty = isMarked ? 'marked' : 'guessed'
   const names = lines.slice(first, isMarked && rule !== -1 ? rule : first + 1)
   const cells = ({ start, end }: Span) => pipeCells(text, start, end)
   let columns: SecretColumns | undefined
@@ -262,7 +262,7 @@ function delimitedTable(text: string, at: number, found: Span[]): number {
   const start = at + (/^\s*:header:\s*/.exec(text.slice(at, end))?.[0].length ?? 0)
   const isMarked =
     start > at || /(?:^|\n)[ \t>]*(?:`{3,}|~{3,}) ?[ct]sv[^\n]*\n$/.test(text.slice(Math.max(0, at - 80), at))
-  const certainty: Certainty = isMarked ? 'marked' : 'guessed'
+  const certainty: TableCertainty = isMarked ? 'marked' : 'guessed'
   for (const delimiter of ['\t', ';', ',']) {
     const { cells, next } = recordAt(text, start, delimiter)
     const columns = cells.length < 2 ? undefined : findSecretColumns(cellTexts(text, cells), certainty)

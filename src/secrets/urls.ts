@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { kindOfKey } from './keys.ts'
+import { secretNameStrength } from './keys.ts'
 import { isHarmless, isPlaceholder, referencePattern } from './references.ts'
 
 /** Characters that end a URL in a text. */
@@ -79,7 +79,7 @@ function findQueries(text: string): readonly Span[] {
   const found: Span[] = []
   for (const match of text.matchAll(/(?<=[?&;])([\w.[\]-]{1,64})=([^&\s"'`<>\\#;]{4,})/g)) {
     const [, name = '', value = ''] = match
-    if (kindOfKey(name) === undefined && !queryNames.has(name.toLowerCase())) continue
+    if (secretNameStrength(name) === undefined && !queryNames.has(name.toLowerCase())) continue
     if (queryNames.has(name.toLowerCase()) && value.length < 16) continue
     if (referencePattern.test(value)) continue
     const start = match.index + name.length + 1
@@ -133,7 +133,7 @@ const quotesInBraces = /driver\s{0,4}=\s{0,4}\{[^{}\n]{0,100}[^\w.{}\n][^{}\n]{0
 
 /** Whether a text in braces is a name in code, so that the braces are a placeholder for its value. */
 function isInserted(name: string): boolean {
-  return isPlaceholder(`{${name}}`) && (!/[a-z]\d|\d[a-z]/i.test(name) || kindOfKey(name) !== undefined)
+  return isPlaceholder(`{${name}}`) && (!/[a-z]\d|\d[a-z]/i.test(name) || secretNameStrength(name) !== undefined)
 }
 
 /** The longest part of a connection string that is examined before and after its password, in characters. */
@@ -152,7 +152,7 @@ function findDataSources(text: string): readonly Span[] {
     if (!dataSourceMember.test(before) && !dataSourceMember.test(after)) continue
     if (isHarmless(value) || isPlaceholder(value)) continue
     if (braced !== undefined && isInserted(braced) && !quotesInBraces.test(before + after)) continue
-    if (/^[A-Za-z_ .-]+$/.test(value) && kindOfKey(value) !== undefined) continue
+    if (/^[A-Za-z_ .-]+$/.test(value) && secretNameStrength(value) !== undefined) continue
     found.push({ start: end - value.length, end, key: index })
   }
   return found

@@ -1,7 +1,7 @@
 import { lazyPattern } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
-import { type KeyKind, kindOfKey, looksLikeRandomToken } from './keys.ts'
+import { looksLikeRandomToken, type NameStrength, secretNameStrength } from './keys.ts'
 import { isHarmless } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
@@ -10,7 +10,7 @@ export type FileStyle = 'config' | 'code' | 'prose'
 interface Assignment {
   /** Index after the separator. */
   readonly from: number
-  readonly kind: Exclude<KeyKind, undefined>
+  readonly kind: Exclude<NameStrength, undefined>
   readonly style: FileStyle
   /** Whether the name is the first thing in its line, so that the rest of the line is its value. */
   readonly first: boolean
@@ -148,7 +148,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
   if (style === 'config') return true
   // In code and prose, a value is not a secret if it is a sentence, shorter than four characters, or itself the name of a secret.
   if ((/\s/.test(text) && !looksLikeRandomToken(text)) || text.length < 4) return false
-  return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
+  return !/^[A-Za-z_ .:-]+$/.test(text) || secretNameStrength(text) === undefined
 }
 
 /** Whether a text itself looks like a password: it has digits, signs, or capitals inside a word. */

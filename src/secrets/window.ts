@@ -2,12 +2,12 @@ import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { isPrivateKey } from './der.ts'
+import { beginsLikePrivateKey } from './der.ts'
 import { findPrintableTexts } from './encoded.ts'
 import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toFoundSecret } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
-export interface Window {
+export interface TextWindow {
   readonly text: string
   /** Index of the requested part, in UTF-16 code units; text before it is only context. */
   readonly from: number
@@ -33,7 +33,7 @@ export const contextBytes = 64 * 1024
  * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and never
  * within a secret. So the redacted parts make up the whole redacted text, wherever it was cut.
  */
-export async function redactWindow({ text, from, final, head }: Window, options: FindOptions): Promise<CleanPart> {
+export async function redactWindow({ text, from, final, head }: TextWindow, options: FindOptions): Promise<CleanPart> {
   const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
   const cut = final ? text.length : choosePartEnd(text, from, spans)
   const inside = spans.flatMap(({ start, end }) =>
@@ -64,7 +64,7 @@ type Withheld = 'secret' | 'encoding'
  * that hides ASCII (EBCDIC, UTF-32), are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
-  if (isPrivateKey(bytes)) return { withheld: 'secret' }
+  if (beginsLikePrivateKey(bytes)) return { withheld: 'secret' }
   const encoding = encodingOf(bytes)
   if (encoding === 'unknown') return { withheld: 'encoding' }
   if (encoding === undefined) {
@@ -79,7 +79,7 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
 }
 
 /** Job of the worker: remove the secrets from a part of a text, or from bytes. */
-export type RedactionJob = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
+export type RedactionJob = FindOptions & ({ readonly window: TextWindow } | { readonly bytes: Uint8Array })
 
 /** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
 export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }

@@ -28,14 +28,14 @@ interface AttachedOptions {
 }
 
 /** Answers methods of MCP from a view, inside an existing server. */
-export interface MethodCaller {
+export interface MethodResponder {
   /** @throws ProtocolError when the answer is an error. */
   ask(method: string, params: object | undefined, signal: AbortSignal | undefined): Promise<Record<string, unknown>>
   close(): Promise<void>
 }
 
 /** Creates a caller that answers as a channel does: with a time-out, redaction and audit, and only with errors of the protocol. */
-export function createMethodCaller(view: View, options: AttachedOptions): MethodCaller {
+export function createMethodResponder(view: View, options: AttachedOptions): MethodResponder {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
   const channels: { modern?: Promise<Channel>; legacy?: Promise<Channel> } = {}

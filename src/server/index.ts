@@ -8,11 +8,11 @@ export {
   type HandlerOptions,
   type HandlerSource,
 } from './http/handler.ts'
-export type { Postings } from './http/other-routes.ts'
+export type { PostEndpoints } from './http/other-routes.ts'
 export { type HttpOptions, type HttpService, serveHttp } from './http/serve-http.ts'
 export { ProtocolError, revisions } from './messages/messages.ts'
-export type { Identity } from './protocol/bind.ts'
-export type { Call, ExtraMethod } from './protocol/method.ts'
+export type { ServerDescription } from './protocol/bind.ts'
+export type { ExtraMethod, MethodCall } from './protocol/method.ts'
 export { localPrincipal, type ServeOptions } from './serve.ts'
 export { type StdioOptions, serveStdio } from './stdio/serve-stdio.ts'
 export type { Audit, AuditRecord } from './telemetry/audit.ts'

@@ -10,7 +10,7 @@ import type { Subscription, View } from '../core/view.ts'
 import type { RefusedRequest } from './admission/limits.ts'
 import { type Notification, ProtocolError } from './messages/messages.ts'
 import { createAnswerScrubber } from './protocol/answer-scrubber.ts'
-import { bind, type Identity } from './protocol/bind.ts'
+import { bindView, type ServerDescription } from './protocol/bind.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import type { ClientName, OpeningCatalog } from './protocol/envelope.ts'
 import { createOutbox, type Outbox } from './protocol/listen.ts'
@@ -19,7 +19,7 @@ import { ownToolNames } from './protocol/tools.ts'
 import { type Audit, auditedTool, auditedView } from './telemetry/audit.ts'
 
 /** Options of every transport: a view for each principal. */
-export interface ServeOptions extends Identity {
+export interface ServeOptions extends ServerDescription {
   readonly view: (principal: Principal) => View
   readonly log: Log
   /** The principal without authentication. Default {@link localPrincipal}. */
@@ -121,7 +121,7 @@ export async function openViewChannel(
   }
   const instructions = options.instructions ?? options.guide?.(principal)
   const identity = { ...options, ...defined({ instructions }) }
-  channel = openChannel(bind(promised, identity, log, subscription, toolbox), {
+  channel = openChannel(bindView(promised, identity, log, subscription, toolbox), {
     ...{ era, log, scrubAnswer, timeoutMs, onClose, retell },
     view,
     opening: options.opening,

@@ -5,15 +5,23 @@ import { baseName, parentOf } from '../core/path.ts'
 import type { Context, Entry, Provider } from '../core/provider.ts'
 import { formatUri, parseAddress, parseUri } from '../core/uri.ts'
 import type { CacheHint, CallOptions, Page, Resource, Skill, SkillView, View } from '../core/view.ts'
-import { createDigests, type Digests, directoryOf, filesBelow, readHeader, skillAt, skillFile } from './manifest.ts'
+import {
+  createDigests,
+  type DigestCache,
+  directoryOf,
+  filesBelow,
+  readSkillHeader,
+  skillAt,
+  skillFileName,
+} from './manifest.ts'
 
-export { createDigests, type Digests, skillLimits } from './manifest.ts'
+export { createDigests, type DigestCache, skillLimits } from './manifest.ts'
 
 export interface SkillsOptions {
   /** URIs of mounts, or of directories in them, in which skills are searched at any depth. */
   readonly below: readonly string[]
   /** Cache of the digests of files, which several views of the same catalog can share. By default each view has its own. */
-  readonly digests?: Digests
+  readonly digests?: DigestCache
   /** Log of directories with a `SKILL.md` that are not valid skills, with the reason. */
   readonly log?: Log
 }
@@ -104,13 +112,13 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
   }
 }
 
-const isSkillUri = (uri: string) => uri.endsWith(`/${skillFile}`)
+const isSkillUri = (uri: string) => uri.endsWith(`/${skillFileName}`)
 
 /** Returns the canonical spelling of the URI of a `SKILL.md`; `undefined` for any other URI. */
 function canonical(given: string): string | undefined {
   try {
     const { scheme, authority, segments, directory, query } = parseUri(given)
-    if (directory || query !== undefined || scheme === 'data' || segments.at(-1) !== skillFile) return undefined
+    if (directory || query !== undefined || scheme === 'data' || segments.at(-1) !== skillFileName) return undefined
     return formatUri(parseAddress(`${scheme}://${authority}${authority === '' ? '/' : ''}`), segments.join('/'))
   } catch (error) {
     if (isResourceError(error, 'invalid')) return undefined
@@ -152,7 +160,7 @@ export function describeSkills(provider: Provider): Provider {
     try {
       const [content] = await provider.read({ path, params: new Map() }, context)
       if (content === undefined || !('text' in content)) return {}
-      const header = readHeader(content.text, baseName(parentOf(path)))
+      const header = readSkillHeader(content.text, baseName(parentOf(path)))
       return 'fault' in header ? {} : { name: header.name, description: header.description, mimeType: 'text/markdown' }
     } catch (error) {
       // The file is still listed. Reading it reports the error.
@@ -183,11 +191,11 @@ export function describeSkills(provider: Provider): Provider {
 
 /** Whether a path is that of a `SKILL.md` in a directory of the mount. */
 function isNestedSkillFile(path: string): boolean {
-  return path.endsWith(`/${skillFile}`)
+  return path.endsWith(`/${skillFileName}`)
 }
 
 /** The address of the skills that hikidashi brings itself. */
-export const ownSkills = 'skill://hikidashi'
+export const ownSkillsAddress = 'skill://hikidashi'
 
 const name = 'find-and-read'
 const description =

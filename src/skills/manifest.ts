@@ -15,7 +15,7 @@ export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
 const walkLimits = { directories: 2000, files: 50_000, depth: 16 } as const
 
 /** Cache of the digests of files, by their URIs and versions. */
-export interface Digests {
+export interface DigestCache {
   of(file: Resource, view: View, signal: AbortSignal | undefined): Promise<Read | undefined>
 }
 
@@ -25,7 +25,7 @@ interface Read extends SkillFile {
 }
 
 /** Creates a cache of digests. A file without a version is read each time. */
-export function createDigests(): Digests {
+export function createDigests(): DigestCache {
   const known = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
     of: async (file, view, signal) => {
@@ -50,7 +50,7 @@ async function readOne(uri: string, view: View, signal: AbortSignal | undefined)
     const text = 'text' in content ? content.text.toWellFormed() : undefined
     const bytes = text === undefined ? await readContentBytes(content) : Buffer.from(text)
     const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-    const isHead = text !== undefined && uri.endsWith(`/${skillFile}`)
+    const isHead = text !== undefined && uri.endsWith(`/${skillFileName}`)
     const file: Read = { uri, digest, size: bytes.length, ...(isHead ? { text } : {}) }
     return { file, version: content.version }
   } catch (error) {
@@ -84,7 +84,7 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
 }
 
 /** The directory of a `SKILL.md`, without a final `/`. */
-export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1))
+export const directoryOf = (uri: string) => uri.slice(0, -(skillFileName.length + 1))
 
 /**
  * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is not a valid skill.
@@ -95,7 +95,7 @@ export async function skillAt(
   uri: string,
   files: readonly Resource[],
   view: View,
-  digests: Digests,
+  digests: DigestCache,
   signal: AbortSignal | undefined,
 ): Promise<Skill | { readonly fault: string }> {
   const directory = directoryOf(uri)
@@ -118,15 +118,15 @@ export async function skillAt(
     resources.push({ uri: read.uri, digest: read.digest, size: read.size })
     if (read.uri === uri) text = read.text
   }
-  if (text === undefined) return { fault: `its ${skillFile} is not text` }
+  if (text === undefined) return { fault: `its ${skillFileName} is not text` }
   const name = decodeURIComponent(directory.slice(directory.lastIndexOf('/') + 1))
-  const header = readHeader(text, name)
+  const header = readSkillHeader(text, name)
   if ('fault' in header) return header
   return { uri, frontmatter: header.frontmatter, resources }
 }
 
 /** Name of the file that makes a directory a skill. */
-export const skillFile = 'SKILL.md'
+export const skillFileName = 'SKILL.md'
 
 interface SkillHeader {
   readonly name: string
@@ -149,7 +149,7 @@ const nameForm = /^(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
  *
  * @param directory The name of the directory that the file is in, which has to be the name of the skill.
  */
-export function readHeader(text: string, directory: string): SkillHeader | { readonly fault: string } {
+export function readSkillHeader(text: string, directory: string): SkillHeader | { readonly fault: string } {
   const { head } = splitFrontMatter(text)
   if (head === undefined) return { fault: 'it does not begin with front matter between two lines of ---' }
   if (head.length > maxHeader) return { fault: `its front matter is longer than ${maxHeader} characters` }

@@ -1,9 +1,9 @@
-import { createEvent } from '../core/kit/abort.ts'
+import { createAutoResetEvent } from '../core/kit/abort.ts'
 import type { Collection, Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** Operations on rows, each of them atomic. The caller has checked the arguments. */
-export interface Operations {
+export interface CollectionOperations {
   get(collection: string, key: string): Row | undefined
   put(collection: string, row: WholeRow, condition?: Condition): Row | undefined
   delete(collection: string, key: string, condition?: Condition): boolean
@@ -51,7 +51,7 @@ export type AsPromises<Of> = {
     : never
 }
 
-export interface Engine extends AsPromises<Operations>, AsPromises<TextOperations> {
+export interface Engine extends AsPromises<CollectionOperations>, AsPromises<TextOperations> {
   watch: Store['watch']
   close(): Promise<void>
 }
@@ -81,7 +81,7 @@ export function createRowParser<Columns extends Readonly<Record<string, (value: 
 export const parseListRow = createRowParser({ key: String, version: String, edition: Number })
 
 /** The differences between the SQL of the engines. */
-export interface Dialect {
+export interface SqlDialect {
   /** Returns the placeholder of the n-th value, from 1. */
   parameter(n: number): string
   table(name: 'rows' | 'terms' | 'collections'): string
@@ -92,7 +92,7 @@ export interface Dialect {
 }
 
 /** Returns the statement of `list`, with its values. */
-export function listSql(dialect: Dialect, collection: string, query: RowQuery) {
+export function listSql(dialect: SqlDialect, collection: string, query: RowQuery) {
   const values: (string | number)[] = []
   const value = (given: string | number) => dialect.parameter(values.push(given))
   const { prefix = '', after, term, newest = false, before } = query
@@ -129,7 +129,7 @@ interface Listener {
   keys: Set<string>
   anything: boolean
   ended: boolean
-  readonly event: ReturnType<typeof createEvent>
+  readonly event: ReturnType<typeof createAutoResetEvent>
 }
 
 /**
@@ -157,7 +157,7 @@ export function createChangeQueue(onChange: () => void) {
     /** Yields changes from now on. Ends when the signal aborts, or with `close`. */
     listen: (collection: string, signal: AbortSignal): AsyncIterable<RowChange> => {
       const { aborted: ended } = signal
-      const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createEvent() }
+      const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createAutoResetEvent() }
       const stop = () => end(listener)
       if (!listener.ended) {
         listeners.add(listener)

@@ -6,7 +6,7 @@ import {
   checkKey,
   checkLease,
   createEngineTexts,
-  leases,
+  leasesCollection,
   normalizeLimit,
   normalizeQuery,
   normalizeRow,
@@ -79,7 +79,7 @@ function storeOver(engine: Engine): Store {
     },
     watch: async (collection, signal) => {
       open()
-      if (collection !== leases) checkCollection(collection)
+      if (collection !== leasesCollection) checkCollection(collection)
       return engine.watch(collection, signal)
     },
     close: () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { createEvent, untilAborted } from '../core/kit/abort.ts'
+import { createAutoResetEvent, untilAborted } from '../core/kit/abort.ts'
 import { storeError } from './rules.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
@@ -178,7 +178,7 @@ async function giveBack(lease: Lease): Promise<void> {
 /** Returns a function that waits until the holder releases the lease, the time is over, or no caller waits any longer. */
 async function watchOthers({ store, name }: Computation, signal: AbortSignal): Promise<(ms: number) => Promise<void>> {
   const news = await store.watch('leases', signal)
-  const event = createEvent()
+  const event = createAutoResetEvent()
   signal.addEventListener('abort', event.set, { once: true })
   const listen = async () => {
     for await (const names of news) if (names === undefined || names.includes(name)) event.set()

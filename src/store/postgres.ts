@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
-import { type AsPromises, type Dialect, type Engine, listSql, type Operations } from './engine.ts'
+import { type AsPromises, type CollectionOperations, type Engine, listSql, type SqlDialect } from './engine.ts'
 import type { PostgresStore } from './options.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import {
-  connectTo,
   createNotificationListener,
-  isMissing,
+  createStorePool,
+  isMissingTableError,
   type PostgresRow,
   type RunStatement,
   toStoreError,
 } from './postgres/server.ts'
 import { textOperationsOn } from './postgres/texts.ts'
-import { leases, storeError, storeLimits, valueError } from './rules.ts'
+import { leasesCollection, storeError, storeLimits, valueError } from './rules.ts'
 import type { Condition, Row } from './store.ts'
 
 /** Number of rows that one step of an eviction removes. */
@@ -23,7 +23,7 @@ const batch = 500
 /** Opens a store in a schema of a PostgreSQL server. */
 export async function openPostgres(options: PostgresStore['postgres'], log: Log): Promise<Engine> {
   const schema = schemaOf(options.schema ?? 'hikidashi')
-  const server = connectTo(options)
+  const server = createStorePool(options)
   const listener = createNotificationListener(server, schema.channel, (connected) =>
     log(
       connected ? 'info' : 'warn',
@@ -39,7 +39,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
       return await server.ask(sql, values)
     } catch (error) {
       // The next use creates the missing tables again.
-      if (isMissing(error)) prepare.forget()
+      if (isMissingTableError(error)) prepare.forget()
       throw toStoreError(error)
     }
   }
@@ -73,7 +73,7 @@ function schemaOf(name: string) {
   return { name, quoted: `"${name}"`, channel }
 }
 
-function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations> {
+function operationsOn(ask: RunStatement, schema: string): AsPromises<CollectionOperations> {
   const dialect = dialectOf(schema)
   const home = `(select id from ${schema}.collections where name = $1)`
   return {
@@ -136,13 +136,13 @@ function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations>
       await ask(
         `with gone as (delete from ${schema}.leases where name = $1 and holder = $2 returning name)
          select ${schema}.tell($3, array[name]) from gone`,
-        [name, holder, leases],
+        [name, holder, leasesCollection],
       )
     },
   }
 }
 
-function dialectOf(schema: string): Dialect {
+function dialectOf(schema: string): SqlDialect {
   const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.terms'
   return {
     parameter: (n) => `$${n}`,

@@ -30,11 +30,11 @@ export const storeLimits = {
 } as const
 
 /** The collection whose notifications name released leases. It has no rows. */
-export const leases = 'leases'
+export const leasesCollection = 'leases'
 
 export function checkCollection(name: string): void {
   checkText(name, 'name of a collection', storeLimits.name)
-  if (name === leases) throw valueError(`The name ${leases} is reserved for the store.`, 'argument')
+  if (name === leasesCollection) throw valueError(`The name ${leasesCollection} is reserved for the store.`, 'argument')
 }
 
 export function checkLease(name: string, ttlMs: number): void {
@@ -124,7 +124,7 @@ export function storeError(reason: StoreFault, code?: string): ResourceError {
 }
 
 /** Returns the error for a store whose SQLite cannot be loaded. @param why The end of the sentence. */
-export function notLoaded(why: string): ResourceError {
+export function notLoadedError(why: string): ResourceError {
   return new ResourceError('unavailable', `SQLite cannot be loaded: ${why}`, { fault: 'platform' })
 }
 

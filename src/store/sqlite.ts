@@ -6,7 +6,7 @@ import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { type AsPromises, createChangeQueue, type Engine } from './engine.ts'
 import type { SqliteStore } from './options.ts'
-import { bugError, notLoaded, storeError } from './rules.ts'
+import { bugError, notLoadedError, storeError } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
 import type { SqliteOperations, WorkerMessage, WorkerRequest } from './sqlite/operations.ts'
 import type { CollectionChange } from './sqlite/rows.ts'
@@ -201,7 +201,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     })
     started.on('error', (error) => {
       const why = loadFaultOf(error)
-      if (why !== undefined) unusable = notLoaded(why)
+      if (why !== undefined) unusable = notLoadedError(why)
     })
     started.on('exit', () => {
       if (worker === started) end()

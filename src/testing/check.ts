@@ -10,10 +10,10 @@ import {
   formatValue,
   type Problem,
   type PromiseId,
+  type ProviderRun,
   promiseIds,
   promises,
-  type Run,
-  type RunSettings,
+  type RunBounds,
   runEnded,
   sample,
 } from './run.ts'
@@ -98,7 +98,7 @@ async function checkOne(provider: Provider, expectation: Expectation, options: C
   }
 }
 
-async function checkAll(run: Run, listed: ListedEntries, expectation: Expectation): Promise<void> {
+async function checkAll(run: ProviderRun, listed: ListedEntries, expectation: Expectation): Promise<void> {
   await checkListing(run, listed)
   await checkLeaving(run, listed)
   if (!run.broken('list-paths', 'list-files')) {
@@ -121,7 +121,12 @@ async function checkAll(run: Run, listed: ListedEntries, expectation: Expectatio
   await checkWatch(run)
 }
 
-function checkPresence(run: Run, listed: ListedEntries, expected: ReadonlyMap<string, unknown>, more: boolean): void {
+function checkPresence(
+  run: ProviderRun,
+  listed: ListedEntries,
+  expected: ReadonlyMap<string, unknown>,
+  more: boolean,
+): void {
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const last = listed.entries.at(-1)?.path ?? ''
   for (const path of expected.keys()) {
@@ -133,7 +138,7 @@ function checkPresence(run: Run, listed: ListedEntries, expected: ReadonlyMap<st
   for (const path of paths) if (!expected.has(path)) run.fail('expected', 'it is listed, and should not be', path)
 }
 
-function boundsOf(options: CheckOptions): RunSettings {
+function boundsOf(options: CheckOptions): RunBounds {
   return {
     limit: options.limit ?? 10_000,
     samples: options.samples ?? 24,
@@ -160,7 +165,7 @@ const closeTimeoutMs = 1000
  * Leaves listings at their first entry, and checks that no resources stay open: files and directories (on Linux), timers, sockets,
  * child processes.
  */
-async function checkLeaving(run: Run, { entries }: ListedEntries): Promise<void> {
+async function checkLeaving(run: ProviderRun, { entries }: ListedEntries): Promise<void> {
   if (entries.length === 0 || run.broken('list-ends')) return
   const first = entries[0]?.path
   const leave = (count: number) => {

@@ -7,7 +7,7 @@ import {
   formatValue,
   metadataFaults,
   type PromiseId,
-  type Run,
+  type ProviderRun,
   sample,
   summarizeError,
   timedOut,
@@ -24,7 +24,7 @@ export interface ListedEntries {
 }
 
 /** Walks the listing once, and checks each entry by itself and against the one before it. */
-export async function checkEntries(run: Run): Promise<ListedEntries | undefined> {
+export async function checkEntries(run: ProviderRun): Promise<ListedEntries | undefined> {
   const entries: Entry[] = []
   const directories = new Set<string>()
   let previous: string | undefined
@@ -48,7 +48,7 @@ export async function checkEntries(run: Run): Promise<ListedEntries | undefined>
 }
 
 /** Lists again (everything, after various keys, below various prefixes), and compares the results with the first listing. */
-export async function checkListing(run: Run, listed: ListedEntries): Promise<void> {
+export async function checkListing(run: ProviderRun, listed: ListedEntries): Promise<void> {
   await checkStable(run, listed)
   // A listing that disagrees with itself, or has no order, has no "rest" to compare with.
   if (run.broken('list-ends', 'list-paths', 'list-files', 'list-order', 'list-unique', 'list-stable')) return
@@ -58,7 +58,7 @@ export async function checkListing(run: Run, listed: ListedEntries): Promise<voi
   if (!run.broken('list-prefix')) await checkNothing(run, listed)
 }
 
-async function checkStable(run: Run, { entries, complete }: ListedEntries): Promise<void> {
+async function checkStable(run: ProviderRun, { entries, complete }: ListedEntries): Promise<void> {
   const facts = ({ path, size, modified, version }: Entry) => formatValue({ path, size, modified, version })
   let index = 0
   const end = await run.walk('list-ends', {}, (entry) => {
@@ -72,13 +72,13 @@ async function checkStable(run: Run, { entries, complete }: ListedEntries): Prom
     run.fail('list-stable', 'the first listing has it, the second has not', entries[index]?.path)
 }
 
-async function checkResume(run: Run, listed: ListedEntries): Promise<void> {
+async function checkResume(run: ProviderRun, listed: ListedEntries): Promise<void> {
   const paths = listed.entries.map((entry) => entry.path)
   for (const path of sample(paths, run.bounds.samples)) await compareRest(run, 'list-resume', { after: path }, listed)
 }
 
 /** Lists from keys between the paths, before the first one and after the last one. */
-async function checkSeek(run: Run, listed: ListedEntries): Promise<void> {
+async function checkSeek(run: ProviderRun, listed: ListedEntries): Promise<void> {
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const few = Math.ceil(run.bounds.samples / 3)
   const keys = new Set(['', '!', '\u{10ffff}'])
@@ -92,7 +92,7 @@ async function checkSeek(run: Run, listed: ListedEntries): Promise<void> {
     if (isPath(after) && !paths.has(after)) await compareRest(run, 'list-seek', { after }, listed)
 }
 
-async function checkPrefix(run: Run, listed: ListedEntries): Promise<void> {
+async function checkPrefix(run: ProviderRun, listed: ListedEntries): Promise<void> {
   await compareRest(run, 'list-prefix', { prefix: '' }, listed)
   const resumes = !run.broken('list-resume', 'list-seek')
   for (const prefix of sample(listed.directories, run.bounds.samples)) {
@@ -105,7 +105,7 @@ async function checkPrefix(run: Run, listed: ListedEntries): Promise<void> {
   }
 }
 
-async function checkNothing(run: Run, { entries, directories }: ListedEntries): Promise<void> {
+async function checkNothing(run: ProviderRun, { entries, directories }: ListedEntries): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const name = 'hikidashi-no-such-directory/'
   const prefixes = [
@@ -125,7 +125,12 @@ async function checkNothing(run: Run, { entries, directories }: ListedEntries): 
 }
 
 /** Compares the listing of a query with the part of the first listing that the query covers. */
-async function compareRest(run: Run, promise: PromiseId, query: ListQuery, listed: ListedEntries): Promise<void> {
+async function compareRest(
+  run: ProviderRun,
+  promise: PromiseId,
+  query: ListQuery,
+  listed: ListedEntries,
+): Promise<void> {
   const { prefix = '', after } = query
   const rest = listed.entries
     .map((entry) => entry.path)
@@ -154,7 +159,7 @@ const watchingMs = 20
 const maxAfterAbort = 1000
 
 /** Compiles every template, and completes every variable of each. */
-export async function checkTemplates(run: Run): Promise<void> {
+export async function checkTemplates(run: ProviderRun): Promise<void> {
   const { provider } = run
   if (provider.templates === undefined) return
   const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
@@ -169,7 +174,7 @@ export async function checkTemplates(run: Run): Promise<void> {
   }
 }
 
-function variablesOf(run: Run, { template }: Template): readonly string[] {
+function variablesOf(run: ProviderRun, { template }: Template): readonly string[] {
   try {
     return compileTemplate(template).variables
   } catch (error) {
@@ -178,7 +183,7 @@ function variablesOf(run: Run, { template }: Template): readonly string[] {
   }
 }
 
-async function checkCompletion(run: Run, template: string, name: string): Promise<void> {
+async function checkCompletion(run: ProviderRun, template: string, name: string): Promise<void> {
   const { provider } = run
   if (provider.complete === undefined) return
   const ask = (value: string) => {
@@ -223,7 +228,7 @@ function completionFault(completion: Completion | undefined): string | undefined
 }
 
 /** Watches briefly and checks that the watch ends when its signal aborts. The check changes nothing in the source. */
-export async function checkWatch(run: Run): Promise<void> {
+export async function checkWatch(run: ProviderRun): Promise<void> {
   const { provider } = run
   if (provider.watch === undefined) return
   const abort = new AbortController()
@@ -251,7 +256,7 @@ export async function checkWatch(run: Run): Promise<void> {
 }
 
 /** Calls methods with an aborted signal, and aborts a listing midway. */
-export async function checkAborts(run: Run, listed: ListedEntries): Promise<void> {
+export async function checkAborts(run: ProviderRun, listed: ListedEntries): Promise<void> {
   const { provider } = run
   const path = listed.entries[0]?.path
   if (path === undefined || run.broken('list-ends')) return
@@ -271,7 +276,7 @@ export async function checkAborts(run: Run, listed: ListedEntries): Promise<void
   await checkAbortDuring(run, path)
 }
 
-async function checkAbortDuring(run: Run, path: string): Promise<void> {
+async function checkAbortDuring(run: ProviderRun, path: string): Promise<void> {
   const abort = new AbortController()
   const entries = run.provider.list({}, contextOf(run, abort.signal))[Symbol.asyncIterator]()
   await settled(run, () => entries.next())
@@ -287,13 +292,13 @@ async function checkAbortDuring(run: Run, path: string): Promise<void> {
   }
 }
 
-function contextOf(run: Run, signal: AbortSignal): Context {
+function contextOf(run: ProviderRun, signal: AbortSignal): Context {
   return { principal: run.bounds.principal, signal: AbortSignal.any([signal, run.bounds.signal]) }
 }
 
 /** Returns the value of a call, `undefined` when it throws, or `late` when it does not settle before the time-out. */
 async function settled<T>(
-  { bounds }: Run,
+  { bounds }: ProviderRun,
   work: () => PromiseLike<T>,
 ): Promise<{ readonly value: T } | 'late' | undefined> {
   try {

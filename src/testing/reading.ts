@@ -6,7 +6,7 @@ import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
 import type { ListedEntries } from './listing.ts'
-import { contentFaults, formatValue, type PromiseId, type Run, sample, summarizeError } from './run.ts'
+import { contentFaults, formatValue, type PromiseId, type ProviderRun, sample, summarizeError } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface CollectedContent {
@@ -28,7 +28,7 @@ export interface ExpectedEntry {
 const mark = Buffer.from('\ufeff')
 
 /** Reads one listed entry, as a whole and in parts, and compares it with the listing and the expectation. */
-export async function checkReading(run: Run, entry: Entry, expected: ExpectedEntry | undefined): Promise<void> {
+export async function checkReading(run: ProviderRun, entry: Entry, expected: ExpectedEntry | undefined): Promise<void> {
   const { path, size } = entry
   if (size !== undefined && size > run.bounds.maxBytes && expected === undefined) return
   const wholes = await collectContents(run, path)
@@ -49,7 +49,7 @@ export async function checkReading(run: Run, entry: Entry, expected: ExpectedEnt
 }
 
 /** Checks the facts that the content states about itself. */
-function checkContent(run: Run, path: string, { content, bytes }: CollectedContent): void {
+function checkContent(run: ProviderRun, path: string, { content, bytes }: CollectedContent): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)
     run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${formatValue(content.length)}`, path)
@@ -60,7 +60,7 @@ function checkContent(run: Run, path: string, { content, bytes }: CollectedConte
 }
 
 /** Compares the content with the listed entry of the same path. */
-function checkListed(run: Run, entry: Entry, { content, bytes }: CollectedContent): void {
+function checkListed(run: ProviderRun, entry: Entry, { content, bytes }: CollectedContent): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
     run.fail('read-version', `listed ${formatValue(version)}, read ${formatValue(content.version)}`, path)
@@ -76,7 +76,12 @@ function sameSize(size: number, content: Content, length: number): boolean {
   return size === length || ('text' in content && size === length + mark.length)
 }
 
-function checkExpected(run: Run, entry: Entry, { content, bytes }: CollectedContent, expected: ExpectedEntry): void {
+function checkExpected(
+  run: ProviderRun,
+  entry: Entry,
+  { content, bytes }: CollectedContent,
+  expected: ExpectedEntry,
+): void {
   const { path } = entry
   const wanted = expected.bytes ?? expected.text
   if (wanted !== undefined && !bytes.equals(Buffer.from(wanted)))
@@ -88,7 +93,7 @@ function checkExpected(run: Run, entry: Entry, { content, bytes }: CollectedCont
 }
 
 /** Reads parts: the beginning, the middle, the end and past it. */
-async function checkRanges(run: Run, path: string, whole: CollectedContent): Promise<void> {
+async function checkRanges(run: ProviderRun, path: string, whole: CollectedContent): Promise<void> {
   const n = whole.bytes.length
   if (n < 2) return
   const middle = Math.floor(n / 2)
@@ -135,7 +140,7 @@ function rangeFault(
  * that is archived or encrypted (reason `withheld`). Any other failure is recorded as a problem.
  */
 async function collectContents(
-  run: Run,
+  run: ProviderRun,
   path: string,
   range?: ByteRange,
 ): Promise<readonly CollectedContent[] | Failed | undefined> {
@@ -189,7 +194,11 @@ async function readContentBytes(content: Content, limit: number, { signal }: Con
  * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and those that the
  * expectation calls missing.
  */
-export async function checkMissing(run: Run, listed: ListedEntries, expected: readonly string[]): Promise<void> {
+export async function checkMissing(
+  run: ProviderRun,
+  listed: ListedEntries,
+  expected: readonly string[],
+): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const entries = sample(listed.entries, few)
   const names = new Set(['hikidashi-no-such-entry', '__proto__', 'constructor', 'toString', 'x'.repeat(5000)])
@@ -207,7 +216,7 @@ export async function checkMissing(run: Run, listed: ListedEntries, expected: re
 }
 
 /** Returns a function that tells whether a path must have no entry: it is not listed, and matches no template. */
-async function absence(run: Run, listed: ListedEntries): Promise<(path: string) => boolean> {
+async function absence(run: ProviderRun, listed: ListedEntries): Promise<(path: string) => boolean> {
   const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
   // `checkTemplates` reports an answer that is not an array.
@@ -228,7 +237,7 @@ async function absence(run: Run, listed: ListedEntries): Promise<(path: string) 
     isPath(path) && !paths.has(path) && !patterns.some((pattern) => pattern.match(encodePath(path)) !== undefined)
 }
 
-async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise<void> {
+async function checkAbsent(run: ProviderRun, path: string, promise?: PromiseId): Promise<void> {
   const { provider } = run
   if (provider.stat !== undefined) {
     const outcome = await run.call(path, async (context) => provider.stat?.(path, context))
@@ -247,7 +256,11 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
 }
 
 /** Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found there. */
-async function checkSpelling(run: Run, listed: ListedEntries, isAbsent: (path: string) => boolean): Promise<void> {
+async function checkSpelling(
+  run: ProviderRun,
+  listed: ListedEntries,
+  isAbsent: (path: string) => boolean,
+): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const spellingsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
   // Prefer paths whose spelling changes with the normalization: there may be few of them.
@@ -270,7 +283,7 @@ function swapCase(path: string): string {
 }
 
 /** Compares the result of `stat` with the listed entry. `stat` may report more facts, but no different ones. */
-export async function checkStat(run: Run, entry: Entry): Promise<void> {
+export async function checkStat(run: ProviderRun, entry: Entry): Promise<void> {
   const { provider } = run
   if (provider.stat === undefined) return
   const { path } = entry

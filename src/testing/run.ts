@@ -17,7 +17,7 @@ export interface Problem {
 }
 
 /** The bounds of a run, with their defaults filled in. */
-export interface RunSettings {
+export interface RunBounds {
   readonly limit: number
   readonly samples: number
   readonly timeoutMs: number
@@ -30,7 +30,7 @@ export interface RunSettings {
 type CallOutcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
 /** One provider under test: calls with a time-out, whose errors become results or problems, and the problems found so far. */
-export type Run = ReturnType<typeof createRun>
+export type ProviderRun = ReturnType<typeof createRun>
 
 /** Maximum number of problems that are recorded for one promise: the first ones tell most. */
 const maxProblems = 5
@@ -43,7 +43,7 @@ export const runEnded = Symbol('given up')
 /** Result of a call that exceeds its time-out. */
 export const timedOut = Symbol('late')
 
-export function createRun(provider: Provider, bounds: RunSettings) {
+export function createRun(provider: Provider, bounds: RunBounds) {
   const problems: Problem[] = []
 
   /** Records that a promise is broken, at most 5 times for each promise. */
@@ -131,7 +131,7 @@ export function createRun(provider: Provider, bounds: RunSettings) {
  * Returns the result of `work`, or {@link timedOut} when it exceeds the time-out. Rejects when the whole check is aborted.
  */
 export async function withTimeout<T>(
-  { timeoutMs, signal }: Pick<RunSettings, 'timeoutMs' | 'signal'>,
+  { timeoutMs, signal }: Pick<RunBounds, 'timeoutMs' | 'signal'>,
   work: () => PromiseLike<T> | T,
 ): Promise<T | typeof timedOut> {
   signal.throwIfAborted()

@@ -115,7 +115,7 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 const longestTerm = 64
 
 /** Flags for the beginnings of the wanted terms: 65536 for their first UTF-16 units, then 26 × 26 for their first two lower-case ASCII letters. */
-export type Beginnings = Uint8Array
+export type TermBeginnings = Uint8Array
 
 /**
  * Emits the terms of a folded text, in the order in which they begin. Linear in the length of the text.
@@ -123,7 +123,7 @@ export type Beginnings = Uint8Array
  * @param emit Must not call `tokenize`: all calls share a buffer.
  * @param wanted Beginnings of the wanted terms: terms with another beginning may be left out, which is faster.
  */
-export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
+export function tokenize(text: string, emit: Emit, wanted?: TermBeginnings): void {
   const units = unitsOf(text)
   for (let index = 0; index < text.length; ) {
     const point = pointAt(units, index)
@@ -163,7 +163,7 @@ function pointAt(units: Units, index: number): number {
 }
 
 /** Returns the beginnings of terms, for {@link tokenize}. */
-export function beginningsOf(terms: Iterable<string>): Beginnings {
+export function beginningsOf(terms: Iterable<string>): TermBeginnings {
   const wanted = new Uint8Array(0x10000 + 26 * 26)
   for (const term of terms) {
     wanted[term.charCodeAt(0)] = 1
@@ -177,13 +177,13 @@ function pairOf(first: number, second: number): number {
 }
 
 /** Whether the term of a word of lower-case ASCII letters may be wanted: a stem keeps the first two letters of the word. */
-function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+function isWanted(units: Units, start: number, end: number, wanted: TermBeginnings): boolean {
   const first = units[start] ?? 0
   return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
 /** Emits the terms of a run of Han characters and syllables: pairs of neighbours, single Han characters, and a tail. Returns the end of the run. */
-function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: TermBeginnings): number {
   let before = -1
   let index = start
   for (;;) {
@@ -207,7 +207,7 @@ function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?:
  * Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. Returns the end of
  * the word.
  */
-function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: TermBeginnings): number {
   const plain = endOfSmall(text, units, start)
   if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
   const end = plain > start ? plain : endOfWord(text, units, start)
@@ -258,7 +258,7 @@ function locateTerms(text: string): readonly Cut[] {
 }
 
 /** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
-function mayBegin(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+function mayBegin(units: Units, start: number, end: number, wanted: TermBeginnings): boolean {
   let isJoined = true
   for (let index = start; index < end; index++) {
     const unit = units[index] ?? 0

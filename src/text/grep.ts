@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { type Body, openBody, type ReadFor } from '../core/body.ts'
+import { openBody, type ReadAsCaller, type ResourceBody } from '../core/body.ts'
 import { documentFormatOf } from '../core/documents.ts'
 import { fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
@@ -113,7 +113,7 @@ const reportMs = 1000
  * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, content that is not text, and a
  *   position in another version.
  */
-export async function grep(read: ReadFor, uri: string, options: GrepOptions): Promise<GrepAnswer> {
+export async function grep(read: ReadAsCaller, uri: string, options: GrepOptions): Promise<GrepAnswer> {
   const matcher = compilePattern(options)
   const { uri: opened, body } = await openText(read, uri, options)
   const { limit, position, context = 0, maxMs = Number.POSITIVE_INFINITY, report, signal } = options
@@ -171,14 +171,18 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
   }
 }
 
-function requireSame(position: GrepPosition, uri: string, body: Body): void {
+function requireSame(position: GrepPosition, uri: string, body: ResourceBody): void {
   if (position.uri === uri && position.version === body.version) return
   body.release()
   throw invalid('The resource has changed since the search began. Search again without the cursor.', 'cursor')
 }
 
 /** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */
-async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Promise<{ uri: string; body: Body }> {
+async function openText(
+  read: ReadAsCaller,
+  uri: string,
+  { signal }: GrepOptions,
+): Promise<{ uri: string; body: ResourceBody }> {
   const options = defined({ signal })
   const body = await openBody(read, uri, options).catch((error: unknown) => {
     if (isResourceError(error, 'invalid') && error.detail.reason === 'unreadable')
@@ -206,7 +210,7 @@ interface TextLine {
  * @param start Byte offset of the first line.
  * @param most The maximum number of characters of a line; the rest is left out.
  */
-async function* readTextLines(body: Body, start: number, most: number): AsyncGenerator<TextLine> {
+async function* readTextLines(body: ResourceBody, start: number, most: number): AsyncGenerator<TextLine> {
   let [at, end, rest, isCut] = [start, start, '', false]
   const lineOf = (): TextLine => {
     const text = rest.slice(at === 0 && rest.startsWith('\ufeff') ? 1 : 0, rest.endsWith('\r') ? -1 : undefined)
@@ -226,7 +230,7 @@ async function* readTextLines(body: Body, start: number, most: number): AsyncGen
   if (rest !== '') yield lineOf()
 }
 
-async function* decodeBody(body: Body, start: number): AsyncGenerator<string> {
+async function* decodeBody(body: ResourceBody, start: number): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   const decoded = (bytes?: Uint8Array) => {
     try {

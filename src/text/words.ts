@@ -34,7 +34,7 @@ function countsIn(text: string): ReadonlyMap<number, number> {
 }
 
 /** The frequencies of the terms of a text, in little memory: the hashes of its terms in ascending order, and the number of each. */
-export interface Bag {
+export interface TermBag {
   readonly hashes: Int32Array
   readonly counts: Uint32Array
   /** The number of all terms. */
@@ -43,7 +43,7 @@ export interface Bag {
   readonly units: number
 }
 
-export function bagOf(text: string): Bag {
+export function bagOf(text: string): TermBag {
   const found = countsIn(text)
   const hashes = Int32Array.from(found.keys()).sort()
   const counts = Uint32Array.from(hashes, (hash) => found.get(hash) ?? 0)
@@ -56,7 +56,7 @@ export function createTermCount(terms: readonly string[]): (text: string) => Ter
 }
 
 /** Counts terms in bags, as {@link createTermCount} does in texts. */
-export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
+export function createBagCount(terms: readonly string[]): (bag: TermBag) => TermCounts {
   const wanted = terms.map(fnv1aHash)
   return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => countIn(hashes, counts, hash)), length })
 }

@@ -6,7 +6,12 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentMetadata, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { decodeBytes, hasZeros, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
-import { createEncodingDetector, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
+import {
+  createEncodingDetector,
+  detectionSampleBytes,
+  type EncodingRule,
+  languagesOf,
+} from '../text/encoding/detect.ts'
 import { readContentBytes, readWhole, withoutPayload, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
@@ -128,7 +133,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
       if (!isResourceError(error, 'invalid') || error.detail.reason !== 'range') throw error
       // In UTF-8 a text can be longer than its stored bytes.
       const { range: _, ...whole } = request
-      const [head] = await provider.read({ ...whole, range: { start: 0, end: sampleBytes } }, context)
+      const [head] = await provider.read({ ...whole, range: { start: 0, end: detectionSampleBytes } }, context)
       const label = head?.range === undefined ? undefined : (await verdictOn(head, request, context)).label
       const all =
         head === undefined || label === undefined || label === 'utf-8'
@@ -212,11 +217,11 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncod
     if (known !== undefined) return known
     const { range } = part
     const head =
-      range?.start === 0 && range.end >= Math.min(sampleBytes, part.size ?? sampleBytes)
+      range?.start === 0 && range.end >= Math.min(detectionSampleBytes, part.size ?? detectionSampleBytes)
         ? part
-        : (await provider.read({ ...withoutTail(request), range: { start: 0, end: sampleBytes } }, context))[0]
+        : (await provider.read({ ...withoutTail(request), range: { start: 0, end: detectionSampleBytes } }, context))[0]
     if (head === undefined) return { label: undefined, ascii: false }
-    const bytes = (await readContentBytes(head)).subarray(0, sampleBytes)
+    const bytes = (await readContentBytes(head)).subarray(0, detectionSampleBytes)
     const label = judge(bytes, request.path, head.mimeType)
     const verdict = { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
     if (key !== undefined && head.version === part.version) verdicts.set(key, verdict)

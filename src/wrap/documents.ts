@@ -5,7 +5,7 @@ import { documentFormatOf, readingFormsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/detect.ts'
 import { decoded } from './decoded.ts'
 import { type DocumentedOptions, documented } from './documented.ts'
-import { maxLines, type TailFacts, tailIn, tailKey, withoutPosition } from './part.ts'
+import { maxTailLines, type TailFacts, tailIn, tailKey, withoutPosition } from './part.ts'
 import { type ReadableOptions, readable } from './readable.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
@@ -98,7 +98,7 @@ function withMargin(provider: Provider, through: (provider: Provider) => Provide
     read: async (request, context) => {
       const count = tailIn(request.params)
       if (count === undefined) return inner.read(request, context)
-      const more = String(Math.min(count + margin, maxLines))
+      const more = String(Math.min(count + margin, maxTailLines))
       const contents = await inner.read({ ...request, params: new Map([...request.params, ['tail', more]]) }, context)
       return contents.map((content) => lastLines(content, count))
     },

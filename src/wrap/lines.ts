@@ -4,11 +4,11 @@ import { defined } from '../core/kit/object.ts'
 import { beforeNul, headBytes, isTextHead, wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentMetadata, Context, Provider, ReadRequest } from '../core/provider.ts'
 import {
-  badRange,
   ChangedError,
   type Chunk,
   chunksOf,
   formatPart,
+  invalidRangeError,
   isTextPart,
   type PartFacts,
   type PartRequest,
@@ -35,7 +35,7 @@ interface Gathered {
  * @param limit Maximum number of bytes of an answer. A line longer than this is cut, and its rest is the next part, in bytes.
  */
 export function createLineReader(provider: Provider, limit: number) {
-  const marks = createPositions(1)
+  const marks = createPositionCache(1)
 
   return async (part: PartRequest, request: ReadRequest, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
@@ -59,7 +59,7 @@ export function createLineReader(provider: Provider, limit: number) {
         // A cached position is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
         if (!isTextPart(bytes, facts) || (chunk.start === 0 && !isTextHead(chunk.bytes.subarray(0, headBytes))))
-          throw badRange('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
+          throw invalidRangeError('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
         scanChunk(scan, isCut ? { ...chunk, bytes, final: false } : chunk, gathered, part, limit)
         scan.cut = isCut && scan.at === chunk.start + bytes.length
         const { line, begins } = scan
@@ -147,10 +147,10 @@ function createLinesContent(
   // A last line without a newline is a line too.
   const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined
   if (total !== undefined && first > Math.max(1, total))
-    throw badRange(`The range begins after the end of the text, which has ${total} lines.`, { lines: total })
+    throw invalidRangeError(`The range begins after the end of the text, which has ${total} lines.`, { lines: total })
 
   if (cut && gathered.pieces.length === 0)
-    throw badRange(
+    throw invalidRangeError(
       `Only the first ${at} bytes of the resource are text, and the range begins after them. Write ?bytes=${at}-${at + 4095}.`,
     )
   const all = Buffer.concat(gathered.pieces)
@@ -191,7 +191,7 @@ const maxResources = 200
 const maxPositions = 1024
 
 /** Caches positions, so that reading a resource part after part does not begin at its beginning each time. */
-export function createPositions(first: number) {
+export function createPositionCache(first: number) {
   const resources = createLruCache<LinePosition[]>(maxResources)
   return {
     /** Returns the nearest known position at or before an index; without one, the beginning. */

@@ -33,7 +33,7 @@ export function formatPart(unit: 'lines' | 'bytes', first: number, count: number
 }
 
 /** Returns the error for a wrong range. Show the right form in the message. */
-export function badRange(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
+export function invalidRangeError(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
   return invalid(message, 'range', detail)
 }
 
@@ -56,7 +56,7 @@ export const tailKey = 'dev.hikidashi/tail'
 const name = 'tail'
 
 /** Maximum number of lines of a request. */
-export const maxLines = 100_000
+export const maxTailLines = 100_000
 
 /**
  * Returns the number of last lines that the parameters request; undefined if they request none. Throws ResourceError `invalid`
@@ -66,13 +66,13 @@ export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
   if (text === undefined) return undefined
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > maxLines)
-    throw invalidTail(`?tail must be a number of lines from 1 to ${maxLines}, such as ?tail=200.`)
+  if (count < 1 || count > maxTailLines)
+    throw invalidTailError(`?tail must be a number of lines from 1 to ${maxTailLines}, such as ?tail=200.`)
   return count
 }
 
 /** Returns the error for a wrong parameter `tail`. */
-export function invalidTail(message: string): ResourceError {
+export function invalidTailError(message: string): ResourceError {
   return invalid(message, 'parameter', { parameter: name })
 }
 
@@ -159,7 +159,9 @@ export async function readOne(
   request: ReadRequest,
   context: Context,
   several = () =>
-    badRange('The resource has several contents, so a part of it cannot be read. Leave out ?lines and ?bytes.'),
+    invalidRangeError(
+      'The resource has several contents, so a part of it cannot be read. Leave out ?lines and ?bytes.',
+    ),
 ): Promise<Content> {
   const [content, other] = await provider.read(request, context)
   if (content === undefined) throw new ResourceError('internal', 'a provider returned no content for a read')

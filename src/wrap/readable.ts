@@ -16,10 +16,10 @@ import {
   type ReadingJob,
   readingFormsOf,
   scanFault,
-  waitingFault,
+  scanWaitingFault,
 } from '../readings/formats.ts'
 import { readWhole } from './part.ts'
-import type { Scan, ScanQueue, ScanReading } from './scans.ts'
+import type { ScannedPdf, ScanQueue, ScanReading } from './scans.ts'
 
 export interface ReadableOptions {
   /** Maximum size of a document, in bytes. Default 32 MiB. */
@@ -217,7 +217,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
     if (key !== undefined && scans !== undefined) unfinished.set(key, { bytesKey: scans.contentHash(bytes), content })
   }
 
-  const scanOf = (pictures: readonly number[], request: ReadRequest, context: Context): Scan => ({
+  const scanOf = (pictures: readonly number[], request: ReadRequest, context: Context): ScannedPdf => ({
     path: request.path,
     pictures,
     readBytes: async (signal) =>
@@ -265,7 +265,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
 }
 
 function unreadScan(why: keyof typeof unread): ResourceError {
-  return invalid(`${onlyPicturesMessage} ${unread[why]}`, 'unreadable', { fault: waitingFault })
+  return invalid(`${onlyPicturesMessage} ${unread[why]}`, 'unreadable', { fault: scanWaitingFault })
 }
 
 function isForm(form: string): form is ReadingForm {

@@ -16,7 +16,7 @@ import type {
 import type { Scrubber } from '../core/scrub.ts'
 import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/tool.ts'
 import { isTableFile } from '../secrets/assignments.ts'
-import { type Layer, redactPhrase } from '../secrets/find.ts'
+import { type DetectionLayer, redactPhrase } from '../secrets/find.ts'
 import { type Redactor, sharedRedactor } from '../secrets/redactor.ts'
 import { type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 import {
@@ -52,7 +52,7 @@ export interface RedactedOptions {
   /** Scans contents, in a worker. By default the one of this process. */
   readonly redactor?: Redactor
   /** Layers that are left out, only by tests that show that each is needed. */
-  readonly without?: readonly Layer[]
+  readonly without?: readonly DetectionLayer[]
 }
 
 /**

@@ -38,7 +38,7 @@ export interface ScansOptions {
 }
 
 /** A PDF with pages that hold only pictures. */
-export interface Scan {
+export interface ScannedPdf {
   readonly path: string
   /** The indexes of these pages. */
   readonly pictures: readonly number[]
@@ -73,7 +73,7 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
 /** Reads scans by OCR, in the background: one document after the other, each within limits of pages and time. */
 export function createScanQueue(options: ScansOptions) {
   const { reader, maxPages = 100, timeoutMs = 600_000, kept, log = () => {} } = options
-  const waiting = new Map<string, Scan>()
+  const waiting = new Map<string, ScannedPdf>()
   const done = createLruCache<ScanReading>(keptCharacters, ({ text }) => text.length)
   const failed = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
   const listeners = new Set<(path: string) => void>()
@@ -92,7 +92,7 @@ export function createScanQueue(options: ScansOptions) {
     return asked.reason !== undefined
   }
 
-  const readPage = async (scan: Scan, bytes: Uint8Array, page: number): Promise<string | undefined> => {
+  const readPage = async (scan: ScannedPdf, bytes: Uint8Array, page: number): Promise<string | undefined> => {
     const picture = await scan.draw(bytes, page, closing.signal)
     if (picture === undefined) return undefined
     for (let attempt = 1; ; attempt++) {
@@ -107,7 +107,7 @@ export function createScanQueue(options: ScansOptions) {
     }
   }
 
-  const readScan = async (key: string, scan: Scan): Promise<void> => {
+  const readScan = async (key: string, scan: ScannedPdf): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
     // The document has changed meanwhile. Its next read starts OCR again.
     if (contentHash(bytes) !== key) return
@@ -159,7 +159,7 @@ export function createScanQueue(options: ScansOptions) {
      *
      * @throws The error of an OCR that failed.
      */
-    find: async (bytes: Uint8Array, scan: Scan): Promise<Found> => {
+    find: async (bytes: Uint8Array, scan: ScannedPdf): Promise<Found> => {
       const key = contentHash(bytes)
       if (waiting.has(key)) return 'waiting'
       const known = done.get(key) ?? (await keptOf(kept, key, log))

@@ -1,4 +1,4 @@
-import { createEvent, followAbort, sleep, untilAborted } from '../core/kit/abort.ts'
+import { createAutoResetEvent, followAbort, sleep, untilAborted } from '../core/kit/abort.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
@@ -171,7 +171,7 @@ function createQueue() {
   let waiting: Change[] = []
   let ended = false
   let failure: { readonly error: unknown } | undefined
-  const event = createEvent()
+  const event = createAutoResetEvent()
 
   return {
     add: (changes: readonly Change[]): void => {

@@ -3,9 +3,9 @@ import { isContinuation } from '../core/kit/utf8.ts'
 import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { createLineReader } from './lines.ts'
 import {
-  badRange,
   chunksOf,
   formatPart,
+  invalidRangeError,
   isTextPart,
   type PartFacts,
   type PartRequest,
@@ -75,7 +75,7 @@ function partIn(params: Params): { readonly part: PartRequest | undefined; reado
   const bytes = params.get('bytes')
   if (lines === undefined && bytes === undefined) return { part: undefined, others: params }
   if (lines !== undefined && bytes !== undefined)
-    throw badRange(`Ask for lines or bytes, not both: ?${example.lines} or ?${example.bytes}.`)
+    throw invalidRangeError(`Ask for lines or bytes, not both: ?${example.lines} or ?${example.bytes}.`)
   const others = new Map(params)
   others.delete('lines')
   others.delete('bytes')
@@ -87,10 +87,10 @@ function parsePartRange(unit: 'lines' | 'bytes', text: string): PartRequest {
   const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
   const first = Number(match?.[1])
   const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
-  if (match === null) throw badRange(`?${unit} must be a range, such as ?${example[unit]}.`)
-  if (unit === 'lines' && first === 0) throw badRange(`The first line is 1. Write ?${example.lines}.`)
+  if (match === null) throw invalidRangeError(`?${unit} must be a range, such as ?${example[unit]}.`)
+  if (unit === 'lines' && first === 0) throw invalidRangeError(`The first line is 1. Write ?${example.lines}.`)
   if (last !== undefined && last < first)
-    throw badRange(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)
+    throw invalidRangeError(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)
   return { unit, first, last }
 }
 
@@ -129,8 +129,8 @@ async function readBytes(
   const start = begin ?? from
   if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
     throw size === undefined
-      ? badRange('The range begins after the end of the resource.')
-      : badRange(`The range begins after the end of the resource, which has ${size} bytes.`, { size })
+      ? invalidRangeError('The range begins after the end of the resource.')
+      : invalidRangeError(`The range begins after the end of the resource, which has ${size} bytes.`, { size })
 
   const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
   const characters = cutCharacters(found, exact, start)

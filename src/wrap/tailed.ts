@@ -2,11 +2,11 @@ import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentMetadata, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { byteOrderMarkOf, isMedia } from '../text/encoding/decode.ts'
+import { byteOrderMarkOf, isBinaryType } from '../text/encoding/decode.ts'
 import {
   ChangedError,
   chunksOf,
-  invalidTail,
+  invalidTailError,
   isTextPart,
   type PartFacts,
   partKey,
@@ -73,7 +73,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
     const count = tailIn(request.params)
     if (count === undefined) return provider.read(request, context)
     if (request.range !== undefined)
-      throw invalidTail('Ask for the last lines or a part, not both: leave out ?tail, or ?lines and ?bytes.')
+      throw invalidTailError('Ask for the last lines or a part, not both: leave out ?tail, or ?lines and ?bytes.')
     return [await readTail(count, withoutTail(request), context)]
   }
 
@@ -102,8 +102,8 @@ function createTailContent(
     from = behind
     lines++
   }
-  if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
-    throw invalidTail('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
+  if (isBinaryType(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
+    throw invalidTailError('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
   let cut = from
   if (from === 0 && start > first) {
     // In other encodings the borders of characters within a line are unknown.
@@ -161,7 +161,7 @@ const newlines = {
 
 /** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
-const several = () => invalidTail('The resource has several contents, so it has no last lines. Leave out ?tail.')
+const several = () => invalidTailError('The resource has several contents, so it has no last lines. Leave out ?tail.')
 
 /** Whether the resource was truncated or replaced while it was read. */
 const isChange = (error: unknown) =>

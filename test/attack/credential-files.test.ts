@@ -7,7 +7,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { git } from '../../src/providers/git/index.ts'
 import { credentialNames, isCredentialFile } from '../../src/secrets/credential-files.ts'
-import { ownFiles } from '../../src/secrets/own-files.ts'
+import { ownCredentialFiles } from '../../src/secrets/own-files.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { createFolder, type Folder, listPaths, textAt } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
@@ -134,8 +134,8 @@ describe('files that commonly hold credentials', () => {
 test('files that commonly hold credentials include the default files of the schema, and the files that "hikidashi add" writes', () => {
   const schema = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8')
   const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
-  expect(files.map(([, name]) => name)).toEqual([ownFiles.driveToken])
-  for (const name of Object.values(ownFiles))
+  expect(files.map(([, name]) => name)).toEqual([ownCredentialFiles.driveToken])
+  for (const name of Object.values(ownCredentialFiles))
     for (const path of [name, `deep/${name}`]) expect(isCredentialFile(path), path).toBe(true)
   const written = (['linux', 'darwin', 'win32'] as const).flatMap((platform) => {
     const machine = { platform, env: {}, home: '/home/you', folder: '/project' }

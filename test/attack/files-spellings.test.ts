@@ -4,7 +4,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { createFiles, type FilesSystem } from '../../src/providers/files/index.ts'
+import { createFiles, type FilesTestOptions } from '../../src/providers/files/index.ts'
 import { createPool } from '../../src/providers/files/place.ts'
 import { openRoot } from '../../src/providers/files/root.ts'
 import { useFiles } from '../support/files.ts'
@@ -28,7 +28,7 @@ const resolve = (directory: string, name: string) => {
   const names = fs.readdirSync(directory)
   return names.find((one) => fold(one) === fold(name)) ?? names.find((one) => short(one) === fold(name)) ?? name
 }
-const folding: FilesSystem = {
+const folding: FilesTestOptions = {
   places: (places) => ({
     ...places,
     child: (parent, name, steps, signal) => places.child(parent, resolve(parent.at, name), steps, signal),

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { mountsFor } from '../../src/cli/commands/init.ts'
-import { surveyAll } from '../../src/cli/operations/survey.ts'
-import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
+import { mountsOfFolder } from '../../src/cli/commands/init.ts'
+import { surveyForInit } from '../../src/cli/operations/survey.ts'
+import { type MountedCatalog, openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type PlannedMount, planConfig } from '../../src/config/plan.ts'
 import { planSetUp } from '../../src/config/set-up.ts'
@@ -22,7 +22,7 @@ const canary = 'the canary of the private folder'
 const own = 'a harmless text'
 
 let folder: Folder
-let opened: OpenedCatalog[]
+let opened: MountedCatalog[]
 beforeEach(() => {
   folder = createFolder()
   opened = []
@@ -120,7 +120,7 @@ describe('links in a folder without a configuration', () => {
     const planned = await complete()
     const roots = planned.map(({ config }) => ('root' in config ? config.root : 'file' in config ? config.file : ''))
     expect(roots).toEqual(expect.arrayContaining(entries.filter((path) => !path.endsWith('.json'))))
-    const survey = await surveyAll(folder.root)
+    const survey = await surveyForInit(folder.root)
     expect(survey).toMatchObject({ postgres: 'DATABASE_URL', api: { file: 'openapi.json' }, servers: [{ name: own }] })
   })
 
@@ -130,9 +130,9 @@ describe('links in a folder without a configuration', () => {
     link(path, join(folder.outside, path))
     const { complete } = await planSetUp([folder.root])
     expect(leaks(await allOf(await viewOf(await complete())))).toBe(false)
-    const survey = await surveyAll(folder.root)
+    const survey = await surveyForInit(folder.root)
     expect(leaks(JSON.stringify(survey))).toBe(false)
-    const written = JSON.stringify(mountsFor(folder.root, 'file:///x', survey))
+    const written = JSON.stringify(mountsOfFolder(folder.root, 'file:///x', survey))
     for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
       expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
   })

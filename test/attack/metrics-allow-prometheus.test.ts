@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { isResourceError } from '../../src/core/errors.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
-import { parseQuery } from '../../src/providers/metrics/promql.ts'
+import { parsePromql } from '../../src/providers/metrics/promql.ts'
 import {
   hasPrometheus,
   noPrometheus,
@@ -230,7 +230,7 @@ requires(
 
   describe('an allowed query gives the same answer as without the allow-list', () => {
     test.each(answered)('%j', async (query) => {
-      const { text, metrics: named } = parseQuery(query)
+      const { text, metrics: named } = parsePromql(query)
       const original = await ask(query)
       expect(await ask(text)).toEqual(original)
       expect(original.instant.status).toBe('success')
@@ -246,7 +246,7 @@ requires(
       '%j, which older versions of Prometheus refuse with and without the list',
       async (query) => {
         const original = await ask(query)
-        const rewritten = await ask(parseQuery(query).text)
+        const rewritten = await ask(parsePromql(query).text)
         expect(rewritten).toEqual(original)
         expect(['success', 'error']).toContain(original.instant.status)
       },

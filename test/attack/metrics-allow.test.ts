@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { templates } from '../../src/providers/metrics/complete.ts'
+import { metricTemplates } from '../../src/providers/metrics/complete.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { type StandIn, type StandInOptions, standIn } from '../support/prometheus-stand-in.ts'
 
@@ -58,7 +58,7 @@ describe('a mount with an allow-list of metrics', () => {
       return (await provider.complete?.(request, context()))?.values
     }
     const [series, query] = ['series/', 'query'].map(
-      (start) => templates.find(({ template }) => template.startsWith(start))?.template,
+      (start) => metricTemplates.find(({ template }) => template.startsWith(start))?.template,
     )
     expect(await complete(series, 'metric', '')).toEqual(['http_requests_total', 'up'])
     expect(await complete(query, 'query', 'sum(')).not.toContain('sum(canary_total')
@@ -75,7 +75,7 @@ describe('a mount with an allow-list of metrics', () => {
 
   test('completes no name of another metric as a value of a label', async () => {
     const { provider } = await open({ data: { 'label/__name__/values': ['up', 'canary_total'] } })
-    const template = templates.find(({ template }) => template.startsWith('series/'))?.template ?? ''
+    const template = metricTemplates.find(({ template }) => template.startsWith('series/'))?.template ?? ''
     const argument = { name: 'match', value: 'job="x",__name__="' }
     const completed = await provider.complete?.(
       { template, argument, arguments: new Map([['metric', 'up']]) },

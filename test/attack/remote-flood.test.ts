@@ -4,7 +4,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createFloodLimit } from '../../src/client/flood.ts'
-import type { Target } from '../../src/client/index.ts'
+import type { ServerTarget } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 
 /** A server that floods over HTTP, in a process of its own. */
-async function floodOverHttp(): Promise<Target> {
+async function floodOverHttp(): Promise<ServerTarget> {
   const program = new URL('../fixtures/mcp/flood.mjs', import.meta.url).pathname
   const child = spawn(process.execPath, [program, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
   ends.push(() => child.kill('SIGKILL'))
@@ -41,7 +41,7 @@ async function arrived(): Promise<void> {
 const enough = 100
 
 describe('a mounted server that sends endless notifications', () => {
-  const servers: readonly (readonly [transport: string, targetOf: () => Promise<Target>])[] = [
+  const servers: readonly (readonly [transport: string, targetOf: () => Promise<ServerTarget>])[] = [
     ['stdio', () => Promise.resolve(fixture('flood', 'stdio'))],
     ['HTTP', floodOverHttp],
   ]

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
+import { type MountedCatalog, openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import { createProfileFinder } from '../../src/config/profiles.ts'
@@ -84,7 +84,7 @@ interface Wire {
 describe('SE22: a secret', () => {
   let folder: GitFolder
   let state: string
-  let catalog: OpenedCatalog
+  let catalog: MountedCatalog
   let ask: (method: string, params: object) => Promise<Wire>
   let ids: readonly string[]
 

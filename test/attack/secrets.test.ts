@@ -5,9 +5,9 @@ import type { Content, Context, Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { env } from '../../src/providers/env/index.ts'
 import { answerSettings } from '../../src/providers/settings/answer.ts'
-import { type Format, settings } from '../../src/providers/settings/index.ts'
-import { defaultLimits } from '../../src/providers/settings/tree.ts'
-import { type Layer, layers } from '../../src/secrets/find.ts'
+import { type SettingsFormat, settings } from '../../src/providers/settings/index.ts'
+import { defaultSettingsLimits } from '../../src/providers/settings/tree.ts'
+import { type DetectionLayer, detectionLayers } from '../../src/secrets/find.ts'
 import { createRedactor } from '../../src/secrets/redactor.ts'
 import { redactWindow } from '../../src/secrets/window.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
@@ -20,7 +20,7 @@ import { positions, writeSettings } from './harness/settings-files.ts'
 
 const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
 const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
-const fileOf: Readonly<Record<Format, string>> = {
+const fileOf: Readonly<Record<SettingsFormat, string>> = {
   json: 'app.json',
   yaml: 'app.yaml',
   toml: 'app.toml',
@@ -43,18 +43,18 @@ const read = async (provider: Provider, path: string, params: Readonly<Record<st
   bodyOf(await provider.read({ path, params: new Map(Object.entries(params)) }, context))
 
 /** A text as a file of this name is shown by `redacted`. */
-const shown = async (text: string, path: string, without: readonly Layer[] = []) =>
+const shown = async (text: string, path: string, without: readonly DetectionLayer[] = []) =>
   (await redactWindow({ text, from: 0, final: true }, { path, without })).text
 
 /** A file of settings as it is, and as JSON. Of dotenv, everything is allowed that can be. */
 async function settingsShown(
-  format: Format,
+  format: SettingsFormat,
   text: string,
-  without: readonly Layer[] = [],
+  without: readonly DetectionLayer[] = [],
   allow = format === 'dotenv' ? ['*'] : [],
 ) {
   const policy = { show: 'safe', allow } as const
-  const ask = { text, path: fileOf[format], format, policy, limits: defaultLimits, without }
+  const ask = { text, path: fileOf[format], format, policy, limits: defaultSettingsLimits, without }
   const answers = [
     await answerSettings({ ...ask, want: { kind: 'source' } }),
     await answerSettings({ ...ask, want: { kind: 'json', steps: [] } }),
@@ -472,7 +472,7 @@ describe('each layer of redaction is needed', () => {
   const linear = tokens().find(({ name }) => name === 'Linear key') as Canary
   const stripe = tokens().find(({ name }) => name === 'Stripe key') as Canary
   const plain = password().planted
-  const only: Readonly<Record<Layer, readonly [path: string, body: string | Uint8Array, secret: string]>> = {
+  const only: Readonly<Record<DetectionLayer, readonly [path: string, body: string | Uint8Array, secret: string]>> = {
     blocks: ['a.md', `-----BEGIN PRIVATE KEY-----\n${plain}${plain}\n-----END PRIVATE KEY-----\n`, `${plain}${plain}`],
     urls: ['a.md', `see redis://:${plain}@h/0`, plain],
     headers: ['a.md', bearer.planted, bearer.secret[0] ?? ''],
@@ -490,7 +490,7 @@ describe('each layer of redaction is needed', () => {
     bytes: ['a.bin', Buffer.concat([Buffer.alloc(9), Buffer.from(stripe.planted), Buffer.alloc(9)]), stripe.planted],
   }
 
-  test.each(layers)('without %s a secret is disclosed, and with it not', async (layer) => {
+  test.each(detectionLayers)('without %s a secret is disclosed, and with it not', async (layer) => {
     const [path, body, secret] = only[layer]
     const source = memory({ [path]: typeof body === 'string' ? body : { bytes: body } })
     expect(leaks(await read(redacted(source, { redactor }), path), [secret])).toEqual([])

@@ -2,12 +2,12 @@ import type { LookupAddress } from 'node:dns'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createLocalJWKSet } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createServiceGuard, type Resolve, type ServiceNetwork, sendGuarded } from '../../src/core/address-guard.ts'
+import { createServiceGuard, type ResolveHost, type ServiceNetwork, sendGuarded } from '../../src/core/address-guard.ts'
 import { parseHttpUrl } from '../../src/core/http-url.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { createEmbedder } from '../../src/search/embedder.ts'
-import { createIntrospection } from '../../src/server/auth/index.ts'
-import { createKeys } from '../../src/server/auth/jwt.ts'
+import { createIntrospectionVerifier } from '../../src/server/auth/index.ts'
+import { createKeySet } from '../../src/server/auth/jwt.ts'
 import { createNames, startWeb } from '../support/web.ts'
 
 /** The services that the configuration names by URL: keys of issuers, introspection, Prometheus, embeddings. Their hosts are judged at each connection. */
@@ -57,9 +57,9 @@ const embed = async (options: Parameters<typeof createEmbedder>[0]) => {
 type AskService = (base: string, network: ServiceNetwork) => Promise<unknown>
 
 const services: Readonly<Record<string, AskService>> = {
-  JWKS: (base, network) => createKeys(`${base}/jwks`, createLocalJWKSet, () => {}, network).current(),
+  JWKS: (base, network) => createKeySet(`${base}/jwks`, createLocalJWKSet, () => {}, network).current(),
   introspection: async (base, network) =>
-    createIntrospection(
+    createIntrospectionVerifier(
       {
         issuer: base,
         audiences: ['us'],
@@ -201,7 +201,7 @@ test('the address of the open connection is checked, not only that of the lookup
   const url = parseHttpUrl(`http://service.test:${service.port}/`)
   const honest = createServiceGuard(url)
   const here: readonly LookupAddress[] = [{ address: '127.0.0.1', family: 4 }]
-  const resolve: Resolve = (_, done) => done(null, here)
+  const resolve: ResolveHost = (_, done) => done(null, here)
   // The socket is led past the look-up, as by a name that changes between it and the connection.
   const guard = {
     ...honest,

@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
+import { createFiles, type FilesOptions, type FilesTestOptions } from '../../src/providers/files/index.ts'
 import { watchFiles } from '../../src/providers/files/watch-worker.ts'
 import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, listPaths, openBelow, sleep, textAt } from '../support/folder.ts'
@@ -29,7 +29,10 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function begin(options: Partial<FilesOptions> = {}, system: FilesSystem = {}): Promise<[Watching, Provider]> {
+async function begin(
+  options: Partial<FilesOptions> = {},
+  system: FilesTestOptions = {},
+): Promise<[Watching, Provider]> {
   const log: FilesOptions['log'] = (level, message) => void logged.push(`${level}: ${message}`)
   const opened = await createFiles({ root: folder.root, log, ...options }, system)
   provider = opened

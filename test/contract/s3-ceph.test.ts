@@ -9,7 +9,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
-import { children } from '../../src/core/tree.ts'
+import { iterateChildren } from '../../src/core/tree.ts'
 import { s3 } from '../../src/providers/s3/index.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { polled } from '../../src/wrap/polled.ts'
@@ -104,7 +104,7 @@ suite('s3, a gateway of Ceph', () => {
     const provider = await open()
     const childrenOf = async (directory: string, after?: string) => {
       const paths: string[] = []
-      for await (const { path } of children((query) => provider.list(query, context), directory, after))
+      for await (const { path } of iterateChildren((query) => provider.list(query, context), directory, after))
         paths.push(path)
       return paths
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Target } from '../../src/client/index.ts'
+import type { ServerTarget } from '../../src/client/index.ts'
 import { bundled } from '../support/bundled.ts'
 import { pause, until } from '../support/live.ts'
 import { hear, liveServers, open } from '../support/live-servers.ts'
@@ -120,7 +120,9 @@ for (const [name, serve] of Object.entries(liveServers))
   })
 
 describe('a command', () => {
-  const commands: Readonly<Record<string, { readonly target: Target; readonly uri: string; readonly root: string }>> = {
+  const commands: Readonly<
+    Record<string, { readonly target: ServerTarget; readonly uri: string; readonly root: string }>
+  > = {
     ours: {
       target: { command: process.execPath, args: [bundled('tests/live-ours')] },
       uri: 'x://r/a',

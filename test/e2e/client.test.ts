@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Target } from '../../src/client/index.ts'
+import type { ServerTarget } from '../../src/client/index.ts'
 import type { Resource } from '../../src/core/view.ts'
 // @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
 import { resources as held } from '../fixtures/mcp/data.mjs'
@@ -16,7 +16,7 @@ import {
 } from '../support/mcp-servers.ts'
 
 interface Kind {
-  readonly target: () => Promise<Target>
+  readonly target: () => Promise<ServerTarget>
   /** The revision that is agreed on. */
   readonly revision: string
 }

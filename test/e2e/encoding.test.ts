@@ -3,8 +3,8 @@ import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
-import { decodeBytes, isMostlyUtf8, labelOf, repairUtf8 } from '../../src/text/encoding/decode.ts'
-import { detectEncoding, sampleBytes } from '../../src/text/encoding/detect.ts'
+import { decodeBytes, encodingLabel, isMostlyUtf8, repairUtf8 } from '../../src/text/encoding/decode.ts'
+import { detectEncoding, detectionSampleBytes } from '../../src/text/encoding/detect.ts'
 import { encode, encodings, excerptsOf, textsOf } from '../fixtures/documents/sentences.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -81,12 +81,19 @@ describe('the text of a file', () => {
   test('has the same encoding by its beginning as by its whole', () => {
     for (const [label, languages] of Object.entries(encodings))
       for (const language of languages)
-        for (const ascii of [0, 1, 1000, sampleBytes - 300, sampleBytes - 1, sampleBytes * 2]) {
+        for (const ascii of [
+          0,
+          1,
+          1000,
+          detectionSampleBytes - 300,
+          detectionSampleBytes - 1,
+          detectionSampleBytes * 2,
+        ]) {
           const [text = ''] = textsOf(language, 1, 40_000)
           const bytes = encode(`${'x'.repeat(ascii)}\n${text}`, label)
-          const beyond = ascii > sampleBytes - 300 && !label.startsWith('utf-16')
+          const beyond = ascii > detectionSampleBytes - 300 && !label.startsWith('utf-16')
           expect(detectEncoding(bytes), `${label} ${language} ${ascii}`).toBe(label)
-          const head = detectEncoding(bytes.subarray(0, sampleBytes))
+          const head = detectEncoding(bytes.subarray(0, detectionSampleBytes))
           if (!beyond) expect(head, `${label} ${language} ${ascii}`).toBe(label)
         }
   })
@@ -297,7 +304,7 @@ describe('decoding a text', () => {
       uhc: 'euc-kr',
       nonsense: undefined,
     }
-    for (const [name, label] of Object.entries(names)) expect(labelOf(name)).toBe(label)
+    for (const [name, label] of Object.entries(names)) expect(encodingLabel(name)).toBe(label)
   })
 })
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { afterSubtree, comparePaths } from '../../src/core/path.ts'
-import { children } from '../../src/core/tree.ts'
+import { iterateChildren } from '../../src/core/tree.ts'
 import { useFiles } from '../support/files.ts'
 import { contextOf, listAll, listPaths, listSome, openBelow, sleep } from '../support/folder.ts'
 import { volumeOf } from '../support/volume.ts'
@@ -239,7 +239,7 @@ test('a listing that skips from directory to directory opens each once, and stat
   for (let i = 0; i < 500; i++) folder.write({ [`000/more${i}`]: '' })
   const provider = await open()
   const found: string[] = []
-  for await (const child of children((query) => provider.list(query, contextOf()), '')) found.push(child.path)
+  for await (const child of iterateChildren((query) => provider.list(query, contextOf()), '')) found.push(child.path)
   expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
 })
 

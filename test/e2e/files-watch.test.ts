@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
+import { createFiles, type FilesOptions, type FilesTestOptions } from '../../src/providers/files/index.ts'
 import { createPendingChanges } from '../../src/providers/files/watch.ts'
 import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, openBelow, sleep, textAt } from '../support/folder.ts'
@@ -26,14 +26,14 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function open(options: Partial<FilesOptions> = {}, system: FilesSystem = {}): Promise<Provider> {
+async function open(options: Partial<FilesOptions> = {}, system: FilesTestOptions = {}): Promise<Provider> {
   const log: FilesOptions['log'] = (level, message) => void logged.push(`${level}: ${message}`)
   provider = await createFiles({ root: folder.root, log, ...options }, system)
   return provider
 }
 
 /** Watches the folder, once it has been quiet for so long that nothing in it counts as just changed. */
-async function begin(options: Partial<FilesOptions> = {}, system: FilesSystem = {}): Promise<Watching> {
+async function begin(options: Partial<FilesOptions> = {}, system: FilesTestOptions = {}): Promise<Watching> {
   await open(options, system)
   await sleep(40)
   watch = await startWatching(provider)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { indexer } from '../../src/core/mount-reader.ts'
+import { indexerPrincipal } from '../../src/core/mount-reader.ts'
 import type { Change, Content, Context, Entry, ListQuery, Principal, Provider } from '../../src/core/provider.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
 import { createReaderLookup } from '../../src/providers/gdrive/model.ts'
@@ -337,7 +337,7 @@ describe('changes of a Drive mount', () => {
 test('the search indexer sees all files of a Drive mount with permissions, and no caller can pass for the indexer', async () => {
   drive.table.add({ id: 'mine', content: 'x', permissions: [permission('a@example.com')] })
   const provider = await open({ permissions: true })
-  expect(await pathsOf(provider, indexer)).toEqual(['mine'])
-  expect(await pathsOf(provider, { ...indexer })).toEqual([])
+  expect(await pathsOf(provider, indexerPrincipal)).toEqual(['mine'])
+  expect(await pathsOf(provider, { ...indexerPrincipal })).toEqual([])
   expect(await pathsOf(provider, { id: 'x', roles: ['A@Example.com'] })).toEqual(['mine'])
 })

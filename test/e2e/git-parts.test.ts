@@ -6,7 +6,7 @@ import { comparePaths } from '../../src/core/path.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { type BatchObject, createAnswerReader, type GitTree, parseTree } from '../../src/providers/git/objects.ts'
 import { escapeLine, escapeLines, parseTime } from '../../src/providers/git/pages.ts'
-import { createNames, parseRefs, type RefList } from '../../src/providers/git/refs.ts'
+import { createRefNames, parseRefs, type RefList } from '../../src/providers/git/refs.ts'
 import { completeGitOptions } from '../../src/providers/git/repository.ts'
 import { ask, createGitFolder } from '../support/git.ts'
 import { rawTree } from '../support/git-hostile.ts'
@@ -123,7 +123,7 @@ describe('short names of refs', () => {
     const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map(
       (name) => `refs/${name}`,
     )
-    const names = createNames(await listOf(refs))
+    const names = createRefNames(await listOf(refs))
     const found = (path: string) => {
       const at = names.find(path)
       return at === undefined || at === 'ambiguous' ? at : `${at.ref.name}:${at.rest}`

@@ -4,7 +4,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import { runInSpan } from '../../src/core/trace.ts'
-import { children } from '../../src/core/tree.ts'
+import { iterateChildren } from '../../src/core/tree.ts'
 import { createObjectsProvider } from '../../src/providers/objects/provider.ts'
 import type { ObjectStore } from '../../src/providers/objects/store.ts'
 import { createGate } from '../../src/server/admission/gate.ts'
@@ -135,7 +135,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       for (const key of ['0', '0-', '00', 'empty/', 'x/y', 'a//b', '/c']) store.table.put(key, key)
       const provider = await store.open()
       const found: string[] = []
-      for await (const { path, entry } of children((query) => provider.list(query, context), '')) {
+      for await (const { path, entry } of iterateChildren((query) => provider.list(query, context), '')) {
         found.push(path)
         expect(entry === undefined).toBe(path.endsWith('/'))
       }
@@ -143,7 +143,8 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(found).toEqual([...numbers, 'a/', 'empty/', 'x/'])
       expect(store.requests).toHaveLength(1)
       const after: string[] = []
-      for await (const { path } of children((query) => provider.list(query, context), '', '11/')) after.push(path)
+      for await (const { path } of iterateChildren((query) => provider.list(query, context), '', '11/'))
+        after.push(path)
       expect(after).toEqual([...numbers.slice(7), 'a/', 'empty/', 'x/'])
       // A folder in which there is nothing is there, as its owner made it.
       expect(await provider.stat?.('empty/', context)).toEqual({ path: 'empty/', mimeType: 'inode/directory' })
@@ -154,7 +155,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       for (let i = 0; i < 2500; i++) for (const name of ['a', 'b']) store.table.put(`d${i}/${name}`, 'x')
       const provider = await store.open()
       let count = 0
-      for await (const _ of children((query) => provider.list(query, context), '')) count++
+      for await (const _ of iterateChildren((query) => provider.list(query, context), '')) count++
       expect(count).toBe(2500)
       expect(store.requests).toHaveLength(3)
     })

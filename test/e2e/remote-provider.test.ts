@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
+import { connect, type RemoteView, type ServerTarget } from '../../src/client/index.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
 import { foreignUriOf, pathOfForeign } from '../../src/core/foreign.ts'
@@ -24,7 +24,7 @@ interface Logged {
   readonly message: string
 }
 
-function relay(target: Target, options: Partial<RemoteOptions> = {}) {
+function relay(target: ServerTarget, options: Partial<RemoteOptions> = {}) {
   const logged: Logged[] = []
   const log = (_: string, message: string) => void logged.push({ message })
   const provider = remote({ target, log, ...options })

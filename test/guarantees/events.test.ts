@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
-import { earlierInMemory } from '../../src/core/earlier.ts'
+import { createMemoryTexts } from '../../src/core/earlier.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import type { ChangeReader } from '../../src/core/view.ts'
 import { type Live, live, pause, until } from '../support/live.ts'
@@ -133,7 +133,7 @@ function storeOfLog() {
     const kill = () => {
       isKilled = true
     }
-    return { kill, earlier: async () => ({ ...earlierInMemory(), lasting }) }
+    return { kill, earlier: async () => ({ ...createMemoryTexts(), lasting }) }
   }
   return { rows, open }
 }

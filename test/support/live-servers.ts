@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
-import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
+import { connect, type RemoteView, type ServerTarget } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Subscription, ViewChange } from '../../src/core/view.ts'
 import { serveHttp } from '../../src/server/http/serve-http.ts'
@@ -14,7 +14,7 @@ import { type Live, live } from './live.ts'
 
 /** A server that reports changes, and can be stopped and started. */
 export interface LiveServer {
-  readonly target: Target
+  readonly target: ServerTarget
   /** The URI of an existing resource. */
   readonly uri: string
   readonly other: string
@@ -240,7 +240,7 @@ export const liveServers: Readonly<Record<string, () => Promise<LiveServer>>> = 
 }
 
 /** Connects, and closes when the test ends. */
-export async function open(target: Target): Promise<RemoteView> {
+export async function open(target: ServerTarget): Promise<RemoteView> {
   const view = await connect(target, { timeoutMs: 5000 })
   endings.push(view.close)
   return view

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { ConnectOptions, Target } from '../../src/client/index.ts'
+import type { ConnectOptions, ServerTarget } from '../../src/client/index.ts'
 import { connect } from '../../src/client/index.ts'
 import { isResourceError, ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
@@ -11,12 +11,12 @@ import { createServer as createOfficialServer } from '../fixtures/mcp/official.m
 import { createOldServer } from '../fixtures/mcp/old.mjs'
 import { endings } from './endings.ts'
 
-export const fixture = (name: string, ...args: readonly string[]): Target => ({
+export const fixture = (name: string, ...args: readonly string[]): ServerTarget => ({
   command: process.execPath,
   args: [new URL(`../fixtures/mcp/${name}.mjs`, import.meta.url).pathname, ...args],
 })
 
-export async function open(target: Target, options?: ConnectOptions): Promise<View> {
+export async function open(target: ServerTarget, options?: ConnectOptions): Promise<View> {
   const view = await connect(target, { timeoutMs: 5000, ...options })
   endings.push(async () => view.close?.())
   return view

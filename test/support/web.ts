@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Socket } from 'node:net'
-import type { Resolve } from '../../src/core/address-guard.ts'
+import type { ResolveHost } from '../../src/core/address-guard.ts'
 import { addressBytes } from '../../src/core/http-url.ts'
 import { identity } from './database-tls.ts'
 
@@ -48,7 +48,7 @@ export async function startWeb(
 /** A stand-in for the DNS: addresses by name, and a record of the lookups. */
 export function createNames(names: Readonly<Record<string, readonly string[]>>) {
   const asked: string[] = []
-  const resolve: Resolve = (host, done) => {
+  const resolve: ResolveHost = (host, done) => {
     asked.push(host)
     const found = Object.hasOwn(names, host) ? (names[host] ?? []) : []
     if (found.length === 0) return done(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }), [])

@@ -19,8 +19,8 @@ import {
   withImpliedScopes,
 } from '../../src/server/auth/claims.ts'
 import { fetchJson } from '../../src/server/auth/fetch.ts'
-import { createAuthorizer, createIntrospection } from '../../src/server/auth/index.ts'
-import { createJwtVerifier, createKeys, createMemo } from '../../src/server/auth/jwt.ts'
+import { createAuthorizer, createIntrospectionVerifier } from '../../src/server/auth/index.ts'
+import { createJwtVerifier, createKeySet, createMemo } from '../../src/server/auth/jwt.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
 import { rawToken } from '../attack/harness/issuer.ts'
 import { until } from '../support/live.ts'
@@ -60,7 +60,7 @@ describe('the keys of an issuer', () => {
   test('are fetched once for many callers, and again when they are old', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
-    const keys = createKeys(url, createLocalJWKSet, () => {})
+    const keys = createKeySet(url, createLocalJWKSet, () => {})
     await Promise.all(Array.from({ length: 20 }, () => keys.current()))
     expect(state.asked).toBe(1)
     later(9 * minutes)
@@ -74,7 +74,7 @@ describe('the keys of an issuer', () => {
   test('are fetched for an unknown key id, but not again and again', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
-    const keys = createKeys(url, createLocalJWKSet, () => {})
+    const keys = createKeySet(url, createLocalJWKSet, () => {})
     await keys.current()
     expect(await keys.refreshed()).toBeDefined()
     expect(await keys.refreshed()).toBeUndefined()
@@ -88,7 +88,7 @@ describe('the keys of an issuer', () => {
   test('stay valid for some hours while the issuer is down, and not for ever', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
-    const keys = createKeys(url, createLocalJWKSet, () => {})
+    const keys = createKeySet(url, createLocalJWKSet, () => {})
     const first = await keys.current()
     state.down = true
     later(3 * 60 * minutes)
@@ -108,7 +108,7 @@ describe('the keys of an issuer', () => {
   test('are empty if the answer holds none', async () => {
     for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
       const { url } = await serveKeys(keys)
-      await expect(createKeys(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
+      await expect(createKeySet(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
         kind: 'unavailable',
       })
     }
@@ -351,7 +351,7 @@ describe('an issuer that introspects tokens', () => {
     await new Promise((resolve) => server.once('listening', resolve))
     const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const introspection = { url: `${issuer}/introspect`, clientId: 'a:b', clientSecret: 'c d' }
-    return { state, verifier: createIntrospection({ issuer, introspection, audiences: ['us'] }, {}) }
+    return { state, verifier: createIntrospectionVerifier({ issuer, introspection, audiences: ['us'] }, {}) }
   }
 
   test('is asked again while a stream depends on its answer', async () => {

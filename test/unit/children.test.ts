@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { type AccessRule, compileAccess } from '../../src/core/access.ts'
 import { createMount } from '../../src/core/mount.ts'
 import type { Entry, ListQuery, Provider } from '../../src/core/provider.ts'
-import { children } from '../../src/core/tree.ts'
+import { iterateChildren } from '../../src/core/tree.ts'
 import { settings } from '../../src/providers/settings/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { useFiles } from '../support/files.ts'
@@ -23,7 +23,7 @@ async function childrenOf(
   const access = rules === undefined ? {} : { access: compileAccess(rules) }
   const mount = createMount({ address: 'x://y', provider, ...access })
   const found: string[] = []
-  for await (const child of children(mount.list(contextOf()), directory, after)) found.push(child.path)
+  for await (const child of iterateChildren(mount.list(contextOf()), directory, after)) found.push(child.path)
   return found
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Argument, Command, Option } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { scripts, shells } from '../../src/cli/commands/completion.ts'
+import { completionScripts, completionShells } from '../../src/cli/commands/completion.ts'
 import { completeLastWord, completeLine } from '../../src/cli/operations/complete-line.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
 import { createSecrets } from '../../src/cli/terminal/secrets.ts'
@@ -119,13 +119,13 @@ describe('hikidashi __complete', () => {
 })
 
 describe('the completion scripts', () => {
-  test.each(shells)('for %s are accepted by the shell', async (shell) => {
+  test.each(completionShells)('for %s are accepted by the shell', async (shell) => {
     const program = await findProgram(shell)
-    expect(scripts[shell]).toContain('__complete')
+    expect(completionScripts[shell]).toContain('__complete')
     // Where the shell is not installed, the words above are what there is.
     if (program === undefined) return
     const file = join(folder, `script.${shell}`)
-    writeFileSync(file, scripts[shell])
+    writeFileSync(file, completionScripts[shell])
     execFileSync(program, ['-n', file], { stdio: 'pipe' })
   })
 
@@ -135,7 +135,7 @@ describe('the completion scripts', () => {
     const fake = `hikidashi() { if [[ $3 == *' re' ]]; then printf 'read\\twhat\\nremove\\n'; else printf '//notes/\\n'; fi; }`
     const ask = (line: string) =>
       `COMP_LINE='${line}'; COMP_POINT=${line.length}; _hikidashi hikidashi '' hikidashi; printf '[%s]' "\${COMPREPLY[@]}"; echo`
-    const input = [fake, scripts.bash, ask('hikidashi re'), ask('hikidashi ls docs:')].join('\n')
+    const input = [fake, completionScripts.bash, ask('hikidashi re'), ask('hikidashi ls docs:')].join('\n')
     const out = execFileSync(bash, ['--norc'], { input, encoding: 'utf8', stdio: 'pipe' })
     expect(out).toBe('[read][remove]\n[//notes/]\n')
   })

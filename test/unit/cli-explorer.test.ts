@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { explorerUrlOf, openPage } from '../../src/cli/operations/serving.ts'
+import { explorerUrlOf, openExplorerPage } from '../../src/cli/operations/serving.ts'
 
 const loopback = { host: '127.0.0.1' }
 const silent = () => {}
 
 describe('the explorer of a server', () => {
   test('is off if the configuration says so, or other machines can connect', async () => {
-    expect(await openPage({ explorer: false }, loopback, silent)).toBeUndefined()
-    expect(await openPage({}, { host: '0.0.0.0' }, silent)).toBeUndefined()
-    expect(await openPage(undefined, { host: 'context.example.org' }, silent)).toBeUndefined()
+    expect(await openExplorerPage({ explorer: false }, loopback, silent)).toBeUndefined()
+    expect(await openExplorerPage({}, { host: '0.0.0.0' }, silent)).toBeUndefined()
+    expect(await openExplorerPage(undefined, { host: 'context.example.org' }, silent)).toBeUndefined()
   })
 
   test('has no path if it would contain the MCP endpoint', async () => {
-    expect(await openPage({ path: '/' }, loopback, silent)).toBeUndefined()
-    await expect(openPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
+    expect(await openExplorerPage({ path: '/' }, loopback, silent)).toBeUndefined()
+    await expect(openExplorerPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringContaining('End the path with a name'),
     })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { printNewest, registryIn } from '../../src/cli/operations/newest.ts'
+import { printNewestVersion, registryUrlIn } from '../../src/cli/operations/newest.ts'
 
 let answer: { readonly status: number; readonly body: string }
 const asked: (string | undefined)[] = []
@@ -21,7 +21,7 @@ async function check(given: typeof answer, installed: object = {}) {
   const written: string[] = []
   const said: string[] = []
   const out = { isTerminal: false, write: async (data: string | Uint8Array) => void written.push(String(data)) }
-  await printNewest(
+  await printNewestVersion(
     { version: '0.2.0', isPublished: true, registry: url, ...installed },
     { out, say: (one) => said.push(one) },
   )
@@ -58,7 +58,7 @@ describe('the newest version of hikidashi', () => {
   })
 
   test('is requested from the registry that npm uses', () => {
-    expect(registryIn({})).toBe('https://registry.npmjs.org/')
-    expect(registryIn({ npm_config_registry: 'https://npm.example/' })).toBe('https://npm.example/')
+    expect(registryUrlIn({})).toBe('https://registry.npmjs.org/')
+    expect(registryUrlIn({ npm_config_registry: 'https://npm.example/' })).toBe('https://npm.example/')
   })
 })

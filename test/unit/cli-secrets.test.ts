@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLog } from '../../src/cli/terminal/log.ts'
-import { createSecrets, isDistinct, secretsInArguments, secretsInEnvironment } from '../../src/cli/terminal/secrets.ts'
+import {
+  createSecrets,
+  isDistinctSecret,
+  secretsInArguments,
+  secretsInEnvironment,
+} from '../../src/cli/terminal/secrets.ts'
 import { secretSourcesIn } from '../../src/schema/values.ts'
 import { runHere } from '../support/cli-here.ts'
 
@@ -72,8 +77,8 @@ describe('the set of known secrets', () => {
   })
 
   test('has distinctive passwords, and neither short texts nor common words', () => {
-    expect(['hunter2', 'Tr0ub4dor&3', 'kXqWvBnMzT'].every(isDistinct)).toBe(true)
-    expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinct)).toBe(false)
+    expect(['hunter2', 'Tr0ub4dor&3', 'kXqWvBnMzT'].every(isDistinctSecret)).toBe(true)
+    expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinctSecret)).toBe(false)
   })
 
   test('has every secret that a configuration refers to', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { nearestUri, withSuggestion } from '../../src/cli/operations/source.ts'
-import { commandMeantBy } from '../../src/cli/program.ts'
+import { commandForSynonym } from '../../src/cli/program.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { memory } from '../support/memory.ts'
@@ -61,9 +61,9 @@ describe('the suggestion for a wrong URI', () => {
 })
 
 test('the suggestion for the name of another program is the command that does the same', () => {
-  expect(commandMeantBy('cat')).toBe('read')
-  expect(commandMeantBy('rg')).toBe('grep')
-  expect(commandMeantBy('ls')).toBeUndefined()
-  expect(commandMeantBy('constructor')).toBeUndefined()
-  expect(commandMeantBy('nothing-like-it')).toBeUndefined()
+  expect(commandForSynonym('cat')).toBe('read')
+  expect(commandForSynonym('rg')).toBe('grep')
+  expect(commandForSynonym('ls')).toBeUndefined()
+  expect(commandForSynonym('constructor')).toBeUndefined()
+  expect(commandForSynonym('nothing-like-it')).toBeUndefined()
 })

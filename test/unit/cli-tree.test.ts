@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { formatAge } from '../../src/cli/commands/facts.ts'
 import { statUri } from '../../src/cli/operations/stat-find.ts'
-import { createTreeJson, createTreePrinter, type PrintOptions } from '../../src/cli/operations/tree-print.ts'
-import { estimateTokens, tokenCounter } from '../../src/cli/operations/tree-tokens.ts'
-import { type WalkOptions, walkTree } from '../../src/cli/operations/tree-walk.ts'
+import { createTreeJson, createTreePrinter, type TreePrintOptions } from '../../src/cli/operations/tree-print.ts'
+import { createTokenCounter, estimateTokens } from '../../src/cli/operations/tree-tokens.ts'
+import { type TreeWalkOptions, walkTree } from '../../src/cli/operations/tree-walk.ts'
 import type { Output } from '../../src/cli/terminal/io.ts'
 import { openCounter } from '../../src/context/index.ts'
 import { compileAccess } from '../../src/core/access.ts'
@@ -37,8 +37,8 @@ function collect(isTerminal = false): Output & { text(): string } {
   }
 }
 
-const plain: PrintOptions = { tokens: false, size: false, long: false, full: false, ascii: false, isWhole: false }
-const all: WalkOptions = {
+const plain: TreePrintOptions = { tokens: false, size: false, long: false, full: false, ascii: false, isWhole: false }
+const all: TreeWalkOptions = {
   depth: Number.POSITIVE_INFINITY,
   most: Number.POSITIVE_INFINITY,
   isWhole: false,
@@ -46,8 +46,8 @@ const all: WalkOptions = {
 }
 
 async function tree(
-  print: Partial<PrintOptions>,
-  options: Partial<WalkOptions> = {},
+  print: Partial<TreePrintOptions>,
+  options: Partial<TreeWalkOptions> = {},
   of: View = view,
 ): Promise<string> {
   const out = collect()
@@ -92,7 +92,7 @@ describe('the output of tree', () => {
   test('has exact token counts, and totals of directories that include entries that are not shown', async () => {
     const counter = await openCounter('o200k_base')
     const words = await counter.count('one two three')
-    const measure = await tokenCounter(view, 'o200k_base')
+    const measure = await createTokenCounter(view, 'o200k_base')
     const text = await tree({ tokens: true, isWhole: true }, { isWhole: true, depth: 1, measure })
     const japanese = await counter.count('こんにちは')
     const docs = words + japanese
@@ -108,7 +108,7 @@ describe('the output of tree', () => {
   })
 
   test('shows binary files without tokens, and too large ones with an estimate', async () => {
-    const measure = await tokenCounter(view, 'o200k_base')
+    const measure = await createTokenCounter(view, 'o200k_base')
     const text = await tree({ tokens: true, isWhole: true }, { isWhole: true, measure })
     expect(text).toMatch(/^ +- {2}│ {3}├── z\.png$/m)
     expect(await measure({ uri: 'x://notes/docs/a.md', name: 'a', size: 8_000_000, mimeType: 'text/plain' })).toEqual({

@@ -5,7 +5,7 @@ import { parseBudget } from '../../src/context/asked.ts'
 import {
   assemble,
   createAssembleTool,
-  differences,
+  manifestDifferences,
   manifestFor,
   measure,
   openCounter,
@@ -294,12 +294,12 @@ describe('a manifest', () => {
     const later = catalogOf({ ...rest, 'cursor.md': `${String(changed)}\nmore`, 'new.md': 'cursors, new' }).view(ada)
     const after = manifestFor(options, await assemble(later, options))
     expect(gone).toBeDefined()
-    expect(differences(before, after)).toEqual([
+    expect(manifestDifferences(before, after)).toEqual([
       { uri: uri('cursor.md'), what: 'changed', from: 'full', to: 'full' },
       { uri: uri('new.md'), what: 'new', to: 'full' },
       { uri: uri('rules.md'), what: 'gone', from: 'full' },
     ])
-    expect(differences(before, before)).toEqual([])
+    expect(manifestDifferences(before, before)).toEqual([])
   })
 
   test('is parsed as a basket, like the answer of the tool and a context in JSON', async () => {

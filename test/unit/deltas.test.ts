@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTextHistory } from '../../src/config/earlier.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { type DeltaMetadata, type EarlierTexts, earlierInMemory } from '../../src/core/earlier.ts'
+import { createMemoryTexts, type DeltaMetadata, type EarlierTexts } from '../../src/core/earlier.ts'
 import { unifiedDiff } from '../../src/core/kit/line-diff.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Provider } from '../../src/core/provider.ts'
@@ -35,7 +35,7 @@ const boss = { id: 'boss', roles: ['boss'] }
 const guest = { id: 'guest', roles: ['guest'] }
 const at = 'memory://docs/a.txt'
 
-function catalogOf(provider: Provider, earlier: EarlierTexts = earlierInMemory()) {
+function catalogOf(provider: Provider, earlier: EarlierTexts = createMemoryTexts()) {
   const access = compileAccess([{ allow: ['boss'] }, { allow: ['guest'], match: ['open/**'] }])
   return createCatalog({ mounts: [{ address: 'memory://docs', provider, access }], earlier: async () => earlier })
 }

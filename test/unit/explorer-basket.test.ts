@@ -9,7 +9,7 @@ import {
   usableBudget,
 } from '../../src/browse/basket.ts'
 import { requestBasketCosts } from '../../src/explorer/web/basket/ask.ts'
-import { addToBasket, basket, maxBasketItems, move, toggleFile } from '../../src/explorer/web/basket/picked.ts'
+import { addToBasket, basket, maxBasketItems, moveInBasket, toggleFile } from '../../src/explorer/web/basket/picked.ts'
 import { formatPicks, formatStoredBasket, parsePicks, parseStoredBasket } from '../../src/explorer/web/basket/store.ts'
 import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
@@ -116,7 +116,7 @@ describe('a basket of the explorer', () => {
     toggleFile({ uri: 'file:///a', name: 'a' })
     addToBasket([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
-    move('file:///b', -5)
+    moveInBasket('file:///b', -5)
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///b', 'file:///a'])
     toggleFile({ uri: 'file:///b', name: 'b' })
     expect(basket.value).toHaveLength(1)

@@ -3,10 +3,10 @@ import { findSearchMounts, foundMimeType, type SearchMount } from '../../src/cor
 import type { View } from '../../src/core/view.ts'
 import {
   createTemplateForm,
+  formatFieldValues,
   missingFields,
   otherValues,
   parseFieldValues,
-  textOfValues,
   uriOfForm,
 } from '../../src/explorer/web/find/combobox.tsx'
 import { querySearches, searchQueryFromRoute } from '../../src/explorer/web/find/finder.ts'
@@ -157,7 +157,7 @@ describe('the form of a template in the explorer', () => {
   test('expands its values, and keeps them in the permalink', () => {
     const form = createTemplateForm('git://app/{+path}{?at,lines*}')
     if (form === undefined) throw new Error('It is a template.')
-    const values = parseFieldValues(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
+    const values = parseFieldValues(formatFieldValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
     expect(values).toEqual({ path: 'docs/日本.md', lines: '1-2, 5' })
     expect(uriOfForm(form, values)).toBe('git://app/docs/%E6%97%A5%E6%9C%AC.md?lines=1-2&lines=5')
     expect(missingFields(form, { at: 'main' })).toEqual(['path'])

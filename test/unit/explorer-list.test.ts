@@ -4,7 +4,12 @@ import { ResourceError } from '../../src/core/errors.ts'
 import { splitFilterWords } from '../../src/core/kit/matching.ts'
 import { splitAtMarks } from '../../src/core/search-answer.ts'
 import type { Resource, View } from '../../src/core/view.ts'
-import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/listing/columns.ts'
+import {
+  createColumns,
+  createResourceList,
+  readableUri,
+  sortedIndexes,
+} from '../../src/explorer/web/listing/columns.ts'
 import { parseTimeOrAge, type RowFilters, select, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
 import { findWordRanges } from '../../src/explorer/web/tree/tree-row.tsx'
 import { escapeInvisible, truncateStart } from '../../src/explorer/web/words/texts.ts'
@@ -30,7 +35,7 @@ const columns = columnsOf([
   { uri: 'file:///a/src/part%209.md', name: 'part 9.md', mimeType: 'text/markdown', size: 20, audience: ['user'] },
   { uri: 'mem://b/%E8%A3%BD%E5%93%81/カタログ', name: 'カタログ', audience: ['assistant'], priority: 0.5 },
 ])
-const natural = orderOf(columns, undefined)
+const natural = sortedIndexes(columns, undefined)
 const fitting = (selection: RowFilters) =>
   [...select(columns, natural, selection, now).rows].map((row) => columns.resources[row]?.name)
 
@@ -102,7 +107,7 @@ describe('the facets of the list', () => {
 })
 
 describe('the order of the list', () => {
-  const sorted = (sort: string) => [...orderOf(columns, sort)].map((row) => columns.resources[row]?.name)
+  const sorted = (sort: string) => [...sortedIndexes(columns, sort)].map((row) => columns.resources[row]?.name)
 
   test('is by any column, in both directions, with empty values last', () => {
     expect(sorted('-size')).toEqual(['part 10.md', 'part 9.md', 'main.ts', 'readme.md', 'カタログ'])
@@ -145,7 +150,7 @@ describe('the tree of search hits', () => {
 
   test('shows a hit outside of all mounts by its URI', () => {
     const strange = columnsOf([{ uri: 'note:today', name: 'today' }])
-    expect(treeOfMatches(strange, orderOf(strange, undefined), new Set())).toMatchObject([
+    expect(treeOfMatches(strange, sortedIndexes(strange, undefined), new Set())).toMatchObject([
       { key: 'note:today', level: 1 },
     ])
   })

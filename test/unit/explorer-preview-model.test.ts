@@ -3,7 +3,7 @@ import hljs from 'highlight.js/lib/common'
 import { describe, expect, test } from 'vitest'
 import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/documents.ts'
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
-import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
+import { placeTables } from '../../src/explorer/web/preview/model/layout.ts'
 import {
   addedLines,
   parseHighlightedLines,
@@ -158,7 +158,7 @@ describe('the diagram of a database', () => {
   })
 
   test('has every table at a place of its own', () => {
-    const { boxes, width, height } = layoutOf(overview ?? { schema: undefined, tables: [], links: [] })
+    const { boxes, width, height } = placeTables(overview ?? { schema: undefined, tables: [], links: [] })
     const all = [...boxes.values()]
     expect(all).toHaveLength(151)
     for (const [index, a] of all.entries())

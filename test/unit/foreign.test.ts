@@ -6,7 +6,7 @@ import {
   isOfTemplate,
   pathOfForeign,
   templateOfForeign,
-  withParams,
+  withQueryParams,
 } from '../../src/core/foreign.ts'
 import { isPath } from '../../src/core/path.ts'
 import { formatUri, parseAddress, parseUri } from '../../src/core/uri.ts'
@@ -128,8 +128,8 @@ test('a template of another server becomes a template of paths, or none if that 
 })
 
 test('parameters in URIs of another server are percent-encoded', () => {
-  expect(withParams('a://b', new Map())).toBe('a://b')
-  expect(withParams('a://b', new Map([['q', 'x&y=z 日']]))).toBe('a://b?q=x%26y%3Dz%20%E6%97%A5')
+  expect(withQueryParams('a://b', new Map())).toBe('a://b')
+  expect(withQueryParams('a://b', new Map([['q', 'x&y=z 日']]))).toBe('a://b?q=x%26y%3Dz%20%E6%97%A5')
 })
 
 test('a path with capitals in its host is valid only if a template of the other server spells the host so', () => {

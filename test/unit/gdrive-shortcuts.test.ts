@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DriveClient } from '../../src/providers/gdrive/client.ts'
 import { type DriveFile, shortcutType } from '../../src/providers/gdrive/model.ts'
-import { createScanner } from '../../src/providers/gdrive/scan.ts'
+import { createDriveScanner } from '../../src/providers/gdrive/scan.ts'
 
 test('a Drive mount follows the first 5,000 shortcuts to files outside, and logs that there are more', async () => {
   const targets = new Set<string>()
@@ -12,7 +12,7 @@ test('a Drive mount follows the first 5,000 shortcuts to files outside, and logs
     },
   } as unknown as DriveClient
   const lines: string[] = []
-  const scanner = createScanner(client, 'anywhere', false, 100_000, (level, message) =>
+  const scanner = createDriveScanner(client, 'anywhere', false, 100_000, (level, message) =>
     lines.push(`${level}: ${message}`),
   )
   const shortcut = (index: number): [string, DriveFile] => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { guideFor } from '../../src/config/overview.ts'
+import { createGuide } from '../../src/config/overview.ts'
 import type { PlannedMount } from '../../src/config/plan.ts'
 import { createProfileFinder, hostLimits } from '../../src/config/profiles.ts'
 import { loadMountSchemas } from '../../src/config/schema-parts.ts'
@@ -29,7 +29,7 @@ const project = [
 
 describe('the instructions of a server', () => {
   test('list the mounts, and say how to search, read a part and expand a template', () => {
-    const guide = guideFor(project)(guest)
+    const guide = createGuide(project)(guest)
     expect(guide).toContain('Files at file:///srv/app')
     expect(guide).toContain('History at git://app')
     expect(guide).toContain('search://app?q=')
@@ -59,7 +59,7 @@ describe('the instructions of a server', () => {
         const plan = mounts.map(([title, kind, length], index) =>
           planned(`x://${'a'.repeat(length)}${index}`, { ...kind, title: title.join(' ').trim() || 'x' }),
         )
-        const guide = guideFor(plan)(guest)
+        const guide = createGuide(plan)(guest)
         expect(wordsOf(guide) + longest).toBeLessThanOrEqual(120)
         expect(guide.length).toBeLessThan(2000)
         expect(guide).not.toMatch(/[\p{Cc}]/u)
@@ -67,7 +67,7 @@ describe('the instructions of a server', () => {
       { numRuns: volumeOf(100, 20) },
     )
     const many = Array.from({ length: 300 }, (_, at) => files(`file:///srv/${at}`))
-    expect(guideFor(many)(guest)).toContain('300 mounts (300 files)')
+    expect(createGuide(many)(guest)).toContain('300 mounts (300 files)')
   })
 
   test('name nothing that the principal may not see', () => {
@@ -77,11 +77,11 @@ describe('the instructions of a server', () => {
       files('file:///srv/scoped', { title: 'Scoped', scopes: ['deep'] }),
     ]
     const without = { ...guest, scopes: [] }
-    expect(guideFor(plan)(without)).toBe(guideFor(project)(without))
-    expect(guideFor(plan)(ada)).toContain('Plans at file:///srv/secret-plans')
-    expect(guideFor(plan)({ ...guest, scopes: ['deep'] })).toContain('Scoped')
+    expect(createGuide(plan)(without)).toBe(createGuide(project)(without))
+    expect(createGuide(plan)(ada)).toContain('Plans at file:///srv/secret-plans')
+    expect(createGuide(plan)({ ...guest, scopes: ['deep'] })).toContain('Scoped')
     const hiddenSearch = [project[0], planned('search://app', { provider: 'search', over: '*', access: ['reader'] })]
-    const shown = guideFor(hiddenSearch.filter((one) => one !== undefined))(guest)
+    const shown = createGuide(hiddenSearch.filter((one) => one !== undefined))(guest)
     expect(shown).not.toContain('search://')
   })
 
@@ -89,7 +89,7 @@ describe('the instructions of a server', () => {
     'are generated for the first answer (%s), unless the operator wrote them',
     async (era) => {
       const catalog = createCatalog({ mounts: [] })
-      const options = { name: 'n', version: '1', view: catalog.view, log: () => {}, guide: guideFor(project) }
+      const options = { name: 'n', version: '1', view: catalog.view, log: () => {}, guide: createGuide(project) }
       const told = async (more: object) => {
         const channel = await openViewChannel({ ...options, ...more }, guest, era)
         const clientInfo = { name: 'c', version: '1' }
@@ -100,7 +100,7 @@ describe('the instructions of a server', () => {
         const answer = await channel.request({ jsonrpc: '2.0', id: 1, method, params })
         return (answer as { readonly result?: { readonly instructions?: string } }).result?.instructions
       }
-      expect(await told({})).toBe(guideFor(project)(guest))
+      expect(await told({})).toBe(createGuide(project)(guest))
       expect(await told({ instructions: 'Mine.' })).toBe('Mine.')
     },
   )

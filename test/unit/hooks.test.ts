@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { openHook, withHook, withoutHook } from '../../src/cli/hosts/hook-files.ts'
-import { formatAnswer, parseQuestion, promptHooks } from '../../src/cli/hosts/hooks.ts'
+import { formatHookAnswer, parseHookQuestion, promptHooks } from '../../src/cli/hosts/hooks.ts'
 import { opencodePlugin } from '../../src/cli/hosts/opencode-plugin.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
 import { ownSkillsProvider } from '../../src/skills/index.ts'
@@ -16,20 +16,20 @@ describe('the hook of a host', () => {
       // Cursor names the folders of its window.
       const cwd = host === 'cursor' ? { workspace_roots: ['/work', '/other'] } : { cwd: '/work' }
       const asked = { prompt: 'Why?', ...cwd, hook_event_name: event }
-      expect(parseQuestion(host, asked, {})).toEqual({ prompt: 'Why?', folder: '/work' })
-      expect(JSON.parse(formatAnswer(host, 'text'))).toEqual(
+      expect(parseHookQuestion(host, asked, {})).toEqual({ prompt: 'Why?', folder: '/work' })
+      expect(JSON.parse(formatHookAnswer(host, 'text'))).toEqual(
         host === 'cursor'
           ? { continue: true, additional_context: 'text' }
           : { hookSpecificOutput: { hookEventName: event, additionalContext: 'text' } },
       )
       // The agent may have changed its folder.
       if (folder !== undefined)
-        expect(parseQuestion(host, asked, { [folder]: '/project' })).toEqual({ prompt: 'Why?', folder: '/project' })
-      expect(parseQuestion(host, { ...asked, hook_event_name: 'PreToolUse' }, {})).toBeUndefined()
-      expect(parseQuestion(host, { ...asked, prompt: 1 }, {})).toBeUndefined()
-      expect(parseQuestion(host, { ...asked, cwd: '' }, {})).toBeUndefined()
-      expect(parseQuestion(host, { prompt: 'Why?', hook_event_name: event }, {})).toBeUndefined()
-      expect(parseQuestion(host, 'text', {})).toBeUndefined()
+        expect(parseHookQuestion(host, asked, { [folder]: '/project' })).toEqual({ prompt: 'Why?', folder: '/project' })
+      expect(parseHookQuestion(host, { ...asked, hook_event_name: 'PreToolUse' }, {})).toBeUndefined()
+      expect(parseHookQuestion(host, { ...asked, prompt: 1 }, {})).toBeUndefined()
+      expect(parseHookQuestion(host, { ...asked, cwd: '' }, {})).toBeUndefined()
+      expect(parseHookQuestion(host, { prompt: 'Why?', hook_event_name: event }, {})).toBeUndefined()
+      expect(parseHookQuestion(host, 'text', {})).toBeUndefined()
     },
   )
 })

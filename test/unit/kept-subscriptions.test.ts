@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { defaultStoreFile } from '../../src/config/folder.ts'
 import { createSubscriptionKeeper } from '../../src/config/subscriptions.ts'
 import type { KeptSubscription } from '../../src/core/shared.ts'
-import { lazyStore } from '../../src/providers/source.ts'
+import { createLazyStore } from '../../src/providers/source.ts'
 
 const cleanups: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -26,7 +26,7 @@ async function begin() {
   const said: string[] = []
   const open = (file = 'hikidashi.json') => {
     const log = (_: string, text: string) => void said.push(text)
-    const store = lazyStore({ sqlite: { file: join(folder, 'store.sqlite') } }, log)
+    const store = createLazyStore({ sqlite: { file: join(folder, 'store.sqlite') } }, log)
     const keeper = createSubscriptionKeeper({ store, config: { file: join(folder, file), folder }, log })
     const close = async () => {
       await keeper.close()

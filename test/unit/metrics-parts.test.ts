@@ -4,7 +4,7 @@ import { isPath } from '../../src/core/path.ts'
 import { decodeMetricName, metricSegment } from '../../src/providers/metrics/directory.ts'
 import { timeMarks, valueAxis } from '../../src/providers/metrics/drawing.ts'
 import { createElementReader } from '../../src/providers/metrics/pages.ts'
-import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
+import { downsample, gapEdgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
 import { formatSelector, parseMatchers } from '../../src/providers/metrics/source.ts'
 import {
   chooseStep,
@@ -248,7 +248,7 @@ describe('down-sampling a series', () => {
     const values = new Float64Array(2000)
     const gaps = gapsOf(times, 15)
     expect(gaps.map(({ after }) => after)).toEqual([700, 1500])
-    const indices = downsample({ times, values }, 40, edgesOf(gaps))
+    const indices = downsample({ times, values }, 40, gapEdgesOf(gaps))
     for (const index of [700, 701, 1500, 1501]) expect(indices).toContain(index)
     const many = downsample(
       { times, values },

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { type ErrorKind, isResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { templates } from '../../src/providers/metrics/complete.ts'
+import { metricTemplates } from '../../src/providers/metrics/complete.ts'
 import { metrics, type PrometheusMount } from '../../src/providers/metrics/index.ts'
 import { endings } from '../support/endings.ts'
 import { type Asked, type StandIn, type StandInOptions, standIn } from '../support/prometheus-stand-in.ts'
@@ -352,7 +352,7 @@ describe('the listing of metrics', () => {
 })
 
 describe('a completion of metrics', () => {
-  const [series, query] = templates.map(({ template }) => template)
+  const [series, query] = metricTemplates.map(({ template }) => template)
   const complete = async (
     template = '',
     name: string,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
-import { maxQueryLength, parseQuery } from '../../src/providers/metrics/promql.ts'
+import { maxQueryLength, parsePromql } from '../../src/providers/metrics/promql.ts'
 
-const metricsOf = (query: string) => parseQuery(query).metrics
+const metricsOf = (query: string) => parsePromql(query).metrics
 
 function refusalOf(query: string): string {
   try {
-    const { metrics } = parseQuery(query)
+    const { metrics } = parsePromql(query)
     return `understood as ${metrics.join(' ')}`
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
@@ -107,9 +107,9 @@ describe('the metrics of a query', () => {
     ['rate(foo[5m:1m]offset-5m)', 'rate ( foo [ 5m : 1m ] offset - 5m )'],
     ['{__name__="\\x66oo"}', '{ __name__ = "foo" }'],
   ])('%j is normalized to %j, with the same meaning', (query, text) => {
-    const parsed = parseQuery(query)
+    const parsed = parsePromql(query)
     expect(parsed.text).toBe(text)
-    expect(parseQuery(text)).toEqual(parsed)
+    expect(parsePromql(text)).toEqual(parsed)
   })
 })
 
@@ -158,7 +158,7 @@ describe('a query of metrics', () => {
 
   test('that is refused gets an error that quotes nothing of it', () => {
     for (const query of ['{__name__=~"canary.*"}', 'canary canary', 'canary(foo)', 'foo{canary}'])
-      expect(() => parseQuery(query)).toThrow(
+      expect(() => parsePromql(query)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('canary') }),
       )
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
+import { type MountedCatalog, openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { withOverview } from '../../src/config/overview.ts'
 import { planConfig, searchesOf } from '../../src/config/plan.ts'
@@ -20,7 +20,7 @@ const analyst: Principal = { id: 'analyst', roles: ['analyst'] }
 
 let folder: Folder
 let state = ''
-let catalog: OpenedCatalog | undefined
+let catalog: MountedCatalog | undefined
 beforeEach(() => {
   folder = createFolder()
   folder.write({ 'docs/a.md': '# A\n', 'docs/b.md': '# B\n', 'secret/c.md': '# C\n' })
@@ -206,7 +206,7 @@ describe('the text of the overview', () => {
     const planned = await plannedOf({ 'docs://a': docs, 'docs://b': secret })
     const views = withOverview(
       createOpeningViews(
-        createPendingOpen(() => new Promise<OpenedCatalog>(() => {})),
+        createPendingOpen(() => new Promise<MountedCatalog>(() => {})),
         { live: true, prompts: undefined },
       ),
       { name: 'test', mounts: planned, opened: () => undefined },

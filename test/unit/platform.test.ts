@@ -4,14 +4,14 @@ import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { joinCommand, ownCommand } from '../../src/cli/operations/command-line.ts'
-import { warnOfMachine } from '../../src/cli/operations/serving.ts'
-import { speaksNoTls } from '../../src/core/http-url.ts'
+import { warnOfMachineLimits } from '../../src/cli/operations/serving.ts'
+import { isNotTlsCode } from '../../src/core/http-url.ts'
 import { makeFolder } from '../../src/core/kit/make-folder.ts'
 import { fileAddress, parseUri } from '../../src/core/uri.ts'
 import { findProgram } from '../../src/providers/program.ts'
-import { startProcess } from '../../src/providers/sqlite/process.ts'
+import { startReaderProcess } from '../../src/providers/sqlite/process.ts'
 import { openStore } from '../../src/store/index.ts'
-import { notLoaded, storeError } from '../../src/store/rules.ts'
+import { notLoadedError, storeError } from '../../src/store/rules.ts'
 import { loadFaultOf } from '../../src/store/sqlite/codes.ts'
 import { bundled } from '../support/bundled.ts'
 
@@ -34,7 +34,7 @@ describe('a native module that cannot be loaded', () => {
   ])('gives an error with the reason and advice: %s', (message, expected) => {
     const why = loadFaultOf(dlopen(message)) ?? ''
     expect(why).toMatch(expected)
-    expect(notLoaded(why).message).toMatch(/^SQLite cannot be loaded: /)
+    expect(notLoadedError(why).message).toMatch(/^SQLite cannot be loaded: /)
     expect(why).not.toContain('/x')
   })
 
@@ -60,12 +60,12 @@ test('a store on a read-only file system, or on a full disk, gives an error with
 
 test.each(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'])(
   'the error %s means that a server does not speak TLS',
-  (code) => expect(speaksNoTls(code)).toBe(true),
+  (code) => expect(isNotTlsCode(code)).toBe(true),
 )
 
 test('an untrusted certificate does not mean a server without TLS', () => {
-  expect(speaksNoTls('DEPTH_ZERO_SELF_SIGNED_CERT')).toBe(false)
-  expect(speaksNoTls('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe(false)
+  expect(isNotTlsCode('DEPTH_ZERO_SELF_SIGNED_CERT')).toBe(false)
+  expect(isNotTlsCode('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe(false)
 })
 
 describe('paths on Windows', () => {
@@ -259,9 +259,11 @@ describe.runIf(process.platform === 'linux')('without git,', () => {
 test('in Deno, a database of SQLite is refused, the server says so at its start, and hosts start hikidashi with `deno run`', async () => {
   Object.defineProperty(process.versions, 'deno', { value: '2.9.6', configurable: true })
   try {
-    await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('cannot be read with Deno') })
+    await expect(startReaderProcess()).rejects.toMatchObject({
+      message: expect.stringContaining('cannot be read with Deno'),
+    })
     const log = vi.fn()
-    warnOfMachine({ withoutGit: [] }, log)
+    warnOfMachineLimits({ withoutGit: [] }, log)
     expect(log.mock.calls).toEqual([['warn', expect.stringMatching(/^this is Deno 2\.9\.6, not Node: .*SQLite/)]])
     const words = ['run', '--allow-all', '--no-config', '/a/main.js', 'serve']
     expect(ownCommand(['serve'], '/a/main.js', 'linux', () => false).slice(1)).toEqual(words)

@@ -12,7 +12,7 @@ import {
   ownPackage,
   serverJson,
 } from '../../src/cli/operations/publish/manifest.ts'
-import { filesOf, placePackages } from '../../src/cli/operations/publish/mcpb.ts'
+import { placePackages, runtimeFilesOf } from '../../src/cli/operations/publish/mcpb.ts'
 
 const data = join(import.meta.dirname, '../data')
 function validatorOf(file: string) {
@@ -236,7 +236,7 @@ describe('the packages in a bundle', () => {
     ])
       put(`one/${file}`, '')
     const one = { name: 'one', folder: join(root, 'one'), at: 'node_modules/one' }
-    expect(await filesOf(one)).toEqual(['LICENSE.md', 'a.node', 'index.js', 'lib/x.wasm'])
-    expect(await filesOf(one, ['lib', 'index.js'])).toEqual(['index.js', 'lib/x.wasm'])
+    expect(await runtimeFilesOf(one)).toEqual(['LICENSE.md', 'a.node', 'index.js', 'lib/x.wasm'])
+    expect(await runtimeFilesOf(one, ['lib', 'index.js'])).toEqual(['index.js', 'lib/x.wasm'])
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
-import { overReadLimit, ResourceError, unavailable } from '../../src/core/errors.ts'
+import { overReadLimitError, ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { files } from '../../src/providers/files/index.ts'
@@ -113,7 +113,11 @@ describe('documents with front matter', () => {
 
   test('are opened again after a temporary error', async () => {
     const source = memory({ 'a.md': { text, version: '1' } })
-    for (const fault of [unavailable('Away.'), overReadLimit(9_000_000), new ResourceError('internal', 'a fault')]) {
+    for (const fault of [
+      unavailable('Away.'),
+      overReadLimitError(9_000_000),
+      new ResourceError('internal', 'a fault'),
+    ]) {
       let isAway = true
       const provider = documented(
         { ...source, read: async (...asked) => (isAway ? Promise.reject(fault) : source.read(...asked)) },

@@ -6,19 +6,19 @@ import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
   batchRequests,
+  escapedCharacters,
   nameToSegment,
-  parsePath,
+  parseDatabasePath,
   rowKeyOf,
   rowSegmentOf,
   segmentToName,
-  specialCharacters,
 } from '../../src/providers/relational/names.ts'
 import { createConnectionPool } from '../../src/providers/relational/open.ts'
 
 const name = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc
-    .array(fc.constantFrom(...specialCharacters, '.', '..', ',', '2', 'f', 'c', 'あ', '\u{10ffff}'))
+    .array(fc.constantFrom(...escapedCharacters, '.', '..', ',', '2', 'f', 'c', 'あ', '\u{10ffff}'))
     .map((all) => all.join('')),
 )
 
@@ -58,20 +58,20 @@ describe('names in paths of a database', () => {
 
 test('paths of a database are parsed with and without a schema', () => {
   const customers = { name: { schema: 'public', name: 'customers' } }
-  expect(parsePath('public/customers/schema', undefined)).toMatchObject({
+  expect(parseDatabasePath('public/customers/schema', undefined)).toMatchObject({
     kind: 'schema',
     ...customers,
     key: 'public/customers/',
   })
-  expect(parsePath('customers/rows/1,a', 'public')).toMatchObject({
+  expect(parseDatabasePath('customers/rows/1,a', 'public')).toMatchObject({
     kind: 'row',
     ...customers,
     key: 'customers/',
     row: '1,a',
   })
-  expect(parsePath('overview', undefined)).toEqual({ kind: 'overview' })
-  expect(parsePath('overview/schema', 'public')).toMatchObject({ kind: 'schema', name: { name: 'overview' } })
-  expect(parsePath('public/overview', undefined)).toEqual({ kind: 'overview', schema: 'public' })
+  expect(parseDatabasePath('overview', undefined)).toEqual({ kind: 'overview' })
+  expect(parseDatabasePath('overview/schema', 'public')).toMatchObject({ kind: 'schema', name: { name: 'overview' } })
+  expect(parseDatabasePath('public/overview', undefined)).toEqual({ kind: 'overview', schema: 'public' })
   for (const path of [
     '',
     'public',
@@ -83,7 +83,7 @@ test('paths of a database are parsed with and without a schema', () => {
     'a/b/x',
     'a/b/rows/1/2',
   ])
-    expect(parsePath(path, undefined), path).toBe(undefined)
+    expect(parseDatabasePath(path, undefined), path).toBe(undefined)
 })
 
 test('estimates of numbers of rows have two digits', () => {

@@ -6,8 +6,8 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { View } from '../../src/core/view.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { bind } from '../../src/server/protocol/bind.ts'
-import type { Call } from '../../src/server/protocol/method.ts'
+import { bindView } from '../../src/server/protocol/bind.ts'
+import type { MethodCall } from '../../src/server/protocol/method.ts'
 import { memory } from '../support/memory.ts'
 
 const identity = { name: 'a', version: '1' }
@@ -36,8 +36,8 @@ const viewOf = (id = 'boss') =>
   }).view({ id, roles: [id] })
 
 async function ask(view: View, method: string, params: Readonly<Record<string, unknown>>, revision = '2026-07-28') {
-  const { methods } = bind(view, { ...identity, resourceOperations: true }, () => {}, undefined, undefined)
-  const call = { params, revision, view, signal: new AbortController().signal, pass: {} } as unknown as Call
+  const { methods } = bindView(view, { ...identity, resourceOperations: true }, () => {}, undefined, undefined)
+  const call = { params, revision, view, signal: new AbortController().signal, pass: {} } as unknown as MethodCall
   const found = methods.get(method)
   if (found === undefined) throw new Error(`There is no ${method}.`)
   return found(call)
@@ -53,7 +53,13 @@ describe('the draft of resource operations', () => {
   test('is declared only with the option', () => {
     const view = viewOf()
     const declared = (resourceOperations: boolean) => {
-      const { capabilities, methods } = bind(view, { ...identity, resourceOperations }, () => {}, undefined, undefined)
+      const { capabilities, methods } = bindView(
+        view,
+        { ...identity, resourceOperations },
+        () => {},
+        undefined,
+        undefined,
+      )
       return [
         Object.keys(capabilities.extensions ?? {}).includes('io.modelcontextprotocol/resource-operations'),
         methods.has('resources/stat'),

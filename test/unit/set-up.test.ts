@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { configText, mountsFor } from '../../src/cli/commands/init.ts'
-import { surveyAll } from '../../src/cli/operations/survey.ts'
+import { configText, mountsOfFolder } from '../../src/cli/commands/init.ts'
+import { surveyForInit } from '../../src/cli/operations/survey.ts'
 import { openCatalog } from '../../src/config/build.ts'
 import { defaultStoreFile } from '../../src/config/folder.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -57,13 +57,13 @@ describe('the set-up of a folder', () => {
   test('is the configuration that init writes, except for the address of the files', async () => {
     const name = fill(folder)
     const address = 'file:///notes'
-    const survey = await surveyAll(folder.root)
+    const survey = await surveyForInit(folder.root)
     const file = join(folder.root, 'hikidashi.json')
     writeFileSync(file, configText(folder.root, address, survey))
     const loaded = await loadConfig(file)
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
     const written = planConfig(loaded.config).map((mount) => [mount.address, mount.config])
-    expect(written).toEqual(mountsFor(folder.root, address, survey).map((mount) => [mount.address, mount.config]))
+    expect(written).toEqual(mountsOfFolder(folder.root, address, survey).map((mount) => [mount.address, mount.config]))
 
     const { complete } = await planSetUp([folder.root], { name: 'notes' })
     const served = await Promise.all(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { SettingsPart } from '../../src/providers/settings/answer.ts'
 import { createSettingsReader } from '../../src/providers/settings/desk.ts'
-import { defaultLimits } from '../../src/providers/settings/tree.ts'
+import { defaultSettingsLimits } from '../../src/providers/settings/tree.ts'
 import { memory } from '../support/memory.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-desk-'))
@@ -30,7 +30,7 @@ test('a settings file without secrets is searched once, and again when its conte
     // As the files are at that moment.
     source: { list: (...given) => memory(files).list(...given), read: (...given) => memory(files).read(...given) },
     policy: { show: 'safe', allow: [] },
-    limits: defaultLimits,
+    limits: defaultSettingsLimits,
     timeoutMs: 5000,
     without: [],
     file,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { answerSettings } from '../../src/providers/settings/answer.ts'
-import { defaultLimits } from '../../src/providers/settings/tree.ts'
+import { defaultSettingsLimits } from '../../src/providers/settings/tree.ts'
 import { redactPhrase } from '../../src/secrets/find.ts'
 
 async function asJson(text: string, steps: readonly string[] = []): Promise<string> {
@@ -10,7 +10,7 @@ async function asJson(text: string, steps: readonly string[] = []): Promise<stri
     format: 'yaml',
     want: { kind: 'json', steps },
     policy: { show: 'safe', allow: [] },
-    limits: defaultLimits,
+    limits: defaultSettingsLimits,
     without: [],
   })
   return 'text' in shown ? shown.text : JSON.stringify(shown)
@@ -57,7 +57,7 @@ describe('a settings file in its original text', () => {
     for (const path of ['notes.md', 'a.txt', 'conf.js', 'conf.py', `app.${format}`]) {
       const shown = await answerSettings({
         ...{ text, path, format, want: { kind: 'source' }, policy: { show: 'safe', allow: [] } },
-        ...{ limits: defaultLimits, without: [] },
+        ...{ limits: defaultSettingsLimits, without: [] },
       })
       expect(shown).toHaveProperty('text', expect.stringContaining('[redacted]'))
       expect(JSON.stringify(shown)).not.toContain(secret)

@@ -8,7 +8,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { createHandler, type Handler } from '../../src/server/http/handler.ts'
-import { describeSkills, ownSkills, ownSkillsProvider, skillLimits, withSkills } from '../../src/skills/index.ts'
+import { describeSkills, ownSkillsAddress, ownSkillsProvider, skillLimits, withSkills } from '../../src/skills/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { listAll } from '../support/folder.ts'
 import { live } from '../support/live.ts'
@@ -49,7 +49,7 @@ async function connect(principal: Principal, serving: Serving = {}) {
   const catalog = createCatalog({
     mounts: [
       { ...mount, ...(access === undefined ? {} : { access: compileAccess(access) }) },
-      { address: ownSkills, provider: ownSkillsProvider() },
+      { address: ownSkillsAddress, provider: ownSkillsProvider() },
     ],
   })
   const view = (who: Principal) =>
@@ -227,7 +227,7 @@ describe('skills, to the official client', () => {
   })
 
   test('include the skill of hikidashi itself', async () => {
-    const { skills } = await connect(ada, { below: [ownSkills] })
+    const { skills } = await connect(ada, { below: [ownSkillsAddress] })
     const [own, ...others] = (await skills.list()).skills
     expect(others).toEqual([])
     expect(own).toMatchObject({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bestOf, type WeightedIds } from '../../src/store/sqlite/texts-finding.ts'
+import { bestIds, type WeightedIds } from '../../src/store/sqlite/texts-finding.ts'
 import { volumeOf } from '../support/volume.ts'
 
 /** What it has to answer, in the plainest way. */
@@ -21,8 +21,8 @@ const list = fc.record({ weight: fc.integer({ min: 1, max: 5 }), ids: ids.map(as
 test('the best hits have the greatest sums of scores, and of equal sums the first hit is taken, however far away the next is', () => {
   fc.assert(
     fc.property(fc.array(list, { maxLength: 6 }), fc.integer({ min: 0, max: 400 }), (lists, limit) => {
-      expect(bestOf(lists, limit)).toEqual(plainly(lists, limit))
-      expect(bestOf(lists, Number.POSITIVE_INFINITY)).toEqual(plainly(lists, Number.POSITIVE_INFINITY))
+      expect(bestIds(lists, limit)).toEqual(plainly(lists, limit))
+      expect(bestIds(lists, Number.POSITIVE_INFINITY)).toEqual(plainly(lists, Number.POSITIVE_INFINITY))
     }),
     { numRuns: volumeOf(300) },
   )
@@ -31,11 +31,11 @@ test('the best hits have the greatest sums of scores, and of equal sums the firs
 test('of very many equal hits, the first ones are found without reading the others', () => {
   const all = Array.from({ length: 300_000 }, (_, id) => id + 1)
   const few = [250_000, 299_999]
-  expect(bestOf([{ weight: 2, ids: all }], 3)).toEqual([1, 2, 3])
+  expect(bestIds([{ weight: 2, ids: all }], 3)).toEqual([1, 2, 3])
   const both = [
     { weight: 2, ids: all },
     { weight: 1, ids: few },
   ]
-  expect(bestOf(both, 4)).toEqual([...few, 1, 2])
-  expect(bestOf(both, 0)).toEqual([])
+  expect(bestIds(both, 4)).toEqual([...few, 1, 2])
+  expect(bestIds(both, 0)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { configText } from '../../src/cli/commands/init.ts'
-import { serversIn, surveyAll } from '../../src/cli/operations/survey.ts'
+import { serversIn, surveyForInit } from '../../src/cli/operations/survey.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 let folder: Folder
@@ -28,7 +28,7 @@ test('the servers in settings files of hosts are proposed as comments, without t
   })
   const found = await serversIn(folder.root)
   expect(found.map(({ name }) => name)).toEqual(['notes', 'Team Server'])
-  const text = configText(folder.root, 'file:///x', await surveyAll(folder.root))
+  const text = configText(folder.root, 'file:///x', await surveyForInit(folder.root))
   expect(text).not.toMatch(/hunter2|ghp_/)
   expect(text).toContain(
     '// "mcp://team-server": {"provider":"remote","url":"https://mcp.example.org/mcp","headers":{"X-Api-Key":{"env":"X_API_KEY"}}},',

@@ -1,13 +1,13 @@
 import type { BigIntStats } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createSnapshot } from '../../src/providers/files/watch-worker.ts'
+import { createFileStates } from '../../src/providers/files/watch-worker.ts'
 
 const since = 1_000_000
 const at = (ms: number, size = 1): BigIntStats => {
   const [time, ns] = [BigInt(ms), BigInt(ms) * 1_000_000n]
   return { ino: 1n, size: BigInt(size), mtimeMs: time, ctimeMs: time, mtimeNs: ns, ctimeNs: ns } as BigIntStats
 }
-const snapshot = () => createSnapshot({ names: ['a'], links: new Set() }, since)
+const snapshot = () => createFileStates({ names: ['a'], links: new Set() }, since)
 const look = (from: number, until = from) => ({ from, until })
 
 describe('the first stat of a file in a watched directory', () => {

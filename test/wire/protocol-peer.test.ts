@@ -13,7 +13,7 @@ import {
   wireErrorCodes,
 } from '../../src/server/messages/messages.ts'
 import { type Channel, type Era, openChannel, type ServedMethods } from '../../src/server/protocol/channel.ts'
-import type { Call, Method } from '../../src/server/protocol/method.ts'
+import type { Method, MethodCall } from '../../src/server/protocol/method.ts'
 import { memory } from '../support/memory.ts'
 
 /** The server of the official SDK, with the same methods as a channel of hikidashi. */
@@ -51,11 +51,11 @@ async function openPeer({ server: info, capabilities, instructions, methods }: S
     server.setRequestHandler(name, { params: anything }, async (params: unknown, { mcpReq }) => {
       const negotiated = server.getNegotiatedProtocolVersion()
       const call = {
-        params: (params ?? {}) as Call['params'],
+        params: (params ?? {}) as MethodCall['params'],
         revision: isRevision(negotiated) ? negotiated : assumedRevision,
         signal: mcpReq.signal,
       }
-      return method(call as Call)
+      return method(call as MethodCall)
     })
   const wire = new Wire({ classification: era === 'modern' ? { era, revision: modernRevision } : { era } })
   let taken = true

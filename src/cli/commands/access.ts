@@ -10,7 +10,7 @@ import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocalSetUp } from '../operations/local.ts'
 import { splitNames } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 
@@ -23,7 +23,7 @@ interface CheckOptions {
 
 export function define(command: Command, io: Io): void {
   command.description('Explains the access of callers to resources.').addHelpText(
-    ...examples(`
+    ...helpExamples(`
   hikidashi access check docs://manual/internal/plan.md --as guest`),
   )
   command
@@ -48,7 +48,7 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
     .option('--json', 'print the answer as JSON')
     .helpOption('-h, --help', 'show this help')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi access check docs://manual/internal/plan.md --as guest
   hikidashi access check docs://manual/ --as analyst,auditor --json`),
     )

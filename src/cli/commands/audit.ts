@@ -13,7 +13,7 @@ import {
 import { cleanView } from '../operations/clean-view.ts'
 import { openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
-import { commandFailure, examples } from '../terminal/exit.ts'
+import { commandFailure, helpExamples } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
@@ -41,7 +41,7 @@ export function define(command: Command, io: Io): void {
     .option('--file <file>', 'the log; by default "audit.file" of the configuration')
     .option('--json', 'print JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi audit --caller ci --since 1d
   hikidashi audit --uri docs://manual/internal/ --outcome denied
   hikidashi audit --verb read --uri git://app/ --contents -n 1`),

@@ -5,7 +5,7 @@ import type { WithheldPart } from '../../config/untrusted.ts'
 import type { Mount } from '../../core/catalog.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
-import { lazyStore } from '../../providers/source.ts'
+import { createLazyStore } from '../../providers/source.ts'
 import { formatProblem } from '../../testing/index.ts'
 import {
   checkMount,
@@ -21,7 +21,7 @@ import { planLocalSetUp, storeSettings } from '../operations/local.ts'
 import { formatRuleMiss } from '../operations/rule-globs.ts'
 import { parseCount } from '../operations/source.ts'
 import { formatEffects, withheldJson, withheldNote } from '../operations/withheld.ts'
-import { commandFailure, examples } from '../terminal/exit.ts'
+import { commandFailure, helpExamples } from '../terminal/exit.ts'
 import { formatCount, type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -50,7 +50,7 @@ export function define(command: Command, io: Io): void {
     .option('--contract <address>', 'check only this mount, and print which promises of the provider contract it keeps')
     .option('--json', 'print the report as JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi check
   hikidashi check --config deploy/hikidashi.json --json
   hikidashi check --contract notes://me        the whole contract, for a source of your own`),
@@ -74,7 +74,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   )
   if (!options.json) await io.out.write(formatConfigProblems(problems))
   const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : lazyStore(kept, log)
+  const store = kept === undefined ? undefined : createLazyStore(kept, log)
   if (options.contract !== undefined) {
     const settings = { log, scrubber, ...defined({ store }) }
     const report = await checkContract(options.contract, mounts, options.limit, settings).finally(() => store?.close())

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { examples } from '../terminal/exit.ts'
+import { helpExamples } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 export function define(command: Command, io: Io): void {
@@ -8,25 +8,25 @@ export function define(command: Command, io: Io): void {
       `Prints a script with which a shell completes commands, options, their values, and the URIs of the mounts here, or of the
 server of --url. A server of --command is not started for a completion.`,
     )
-    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(shells))
+    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(completionShells))
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   source <(hikidashi completion bash)                   for this bash; to keep it, write the line into ~/.bashrc
   hikidashi completion zsh > "\${fpath[1]}/_hikidashi"   for zsh from the next start on, after compinit
   hikidashi completion fish > ~/.config/fish/completions/hikidashi.fish`),
     )
-    .action((shell: Shell) => io.out.write(scripts[shell]))
+    .action((shell: Shell) => io.out.write(completionScripts[shell]))
 }
 
 /** The shells for which there is a completion script. */
-export const shells = ['bash', 'zsh', 'fish'] as const
-type Shell = (typeof shells)[number]
+export const completionShells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof completionShells)[number]
 
 /**
  * The completion script of each shell. All call `hikidashi __complete`, which prints one candidate per line, and after it a tab and
  * a description, if it has one. For a line `:files` or `:folders` the shell adds files or folders of this machine.
  */
-export const scripts: Readonly<Record<Shell, string>> = {
+export const completionScripts: Readonly<Record<Shell, string>> = {
   bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)
 _hikidashi() {
   local line names='' words=() file

@@ -7,7 +7,14 @@ import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absentFileMark, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadLocalConfig, trustCommand, withheldNote } from '../operations/withheld.ts'
-import { CommandError, commandFailure, examples, exitCodes, rethrowAsFailure, usageError } from '../terminal/exit.ts'
+import {
+  CommandError,
+  commandFailure,
+  exitCodes,
+  helpExamples,
+  rethrowAsFailure,
+  usageError,
+} from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -30,7 +37,7 @@ export function defineToken(command: Command, io: Io): void {
 The token file holds only digests. A running server notices its changes at once.`,
     )
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi token add --name nightly --role reader --expires 90d
   hikidashi token list
   hikidashi token revoke 1f0c2a9b`),
@@ -143,11 +150,11 @@ async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string
 
 /** @throws CommandError if an untrusted configuration names a token file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
-  const [{ leadsOut }, { isTrusted }] = await Promise.all([
+  const [{ leadsOut }, { isTrustedConfig }] = await Promise.all([
     import('../../schema/values.ts'),
     import('../../config/untrusted.ts'),
   ])
-  if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
+  if (!leadsOut(tokens, dirname(file)) || (await isTrustedConfig(file, await readFile(file)))) return
   throw commandFailure(
     `The configuration ${file} names a token file outside its folder, and you have not trusted the configuration. Name the file with --tokens, or: ${trustCommand(file)}`,
   )
@@ -163,7 +170,7 @@ export function defineAuth(command: Command, io: Io): void {
   command
     .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi auth gdrive                       for the mount of Drive in ${defaultConfigName}
   hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser`),
     )

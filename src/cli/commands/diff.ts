@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ChangedResources, View } from '../../core/view.ts'
 import { addSourceOptions, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
-import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, commandFailure, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { displayUri } from '../terminal/text.ts'
 
@@ -25,7 +25,7 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi diff README.md                     prints the current version
   hikidashi diff README.md --since VERSION     and later: the difference
   hikidashi diff                               names the current state

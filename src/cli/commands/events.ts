@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { createDeliveries } from '../../config/deliveries.ts'
-import { lazyStore } from '../../providers/source.ts'
+import { createLazyStore } from '../../providers/source.ts'
 import { requireLocalSetUp } from '../operations/local.ts'
-import { commandFailure, examples, rethrowAsFailure } from '../terminal/exit.ts'
+import { commandFailure, helpExamples, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -23,7 +23,7 @@ export function define(command: Command, io: Io): void {
     .option('-n, --limit <number>', 'maximum number of deliveries', parseLimit, 50)
     .option('--json', 'print JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi events
   hikidashi events sub_3f1c8e2b0d49f7e0a3f1c8e2b0d49f7e -n 10`),
     )
@@ -47,7 +47,7 @@ async function show(
       'The current folder has no hikidashi.json, and only a server with a configuration delivers events. Name a configuration with --config FILE.',
     )
   const log = createTextLog(io, 'warn')
-  const store = lazyStore(config.store, log)
+  const store = createLazyStore(config.store, log)
   const deliveries = createDeliveries(store, log)
   try {
     const found = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)

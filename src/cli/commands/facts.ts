@@ -13,8 +13,8 @@ import {
 } from '../operations/source.ts'
 import { resourceOfMount, type StatResult, statUri } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
-import { listTreeRoots, type TokenCount, type Totals, type TreeVisitor, walkTree } from '../operations/tree-walk.ts'
-import { commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { listTreeRoots, type TokenCount, type TreeTotals, type TreeVisitor, walkTree } from '../operations/tree-walk.ts'
+import { commandFailure, helpExamples, usageError } from '../terminal/exit.ts'
 import { formatCount, formatSize, formatUtcTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { coloursFor, displayUri, escapeText } from '../terminal/text.ts'
@@ -59,7 +59,7 @@ have the totals of everything in them, shown or not, and the tree is printed whe
     .option('--json', 'print a JSON array of trees, exact and complete')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi tree --depth 2                              the beginning of every mount
   hikidashi tree src --tokens                           the tokens of each file
   hikidashi tree --tokens --depth 1                     the folders with the most tokens
@@ -86,7 +86,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
     }
     const roots = argument === undefined ? await listTreeRoots({ view, mounts }) : [await rootAt(view, uriOf(argument))]
     const progress = createProgress(io, { done: 0, besideOutput: isWhole && !options.json })
-    const totals: Totals[] = []
+    const totals: TreeTotals[] = []
     try {
       const measure = tokens ? await measureFor(view, options) : undefined
       for (const root of roots)
@@ -109,8 +109,8 @@ async function measureFor(
   view: View,
   { estimate, encoding }: TreeOptions,
 ): Promise<(resource: Resource) => Promise<TokenCount>> {
-  const { estimateTokens, tokenCounter } = await import('../operations/tree-tokens.ts')
-  return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
+  const { estimateTokens, createTokenCounter } = await import('../operations/tree-tokens.ts')
+  return estimate === true ? async (resource) => estimateTokens(resource) : createTokenCounter(view, encoding)
 }
 
 /** Returns the root of a tree: a mount with its metadata, or a directory. @throws CommandError if the URI is neither. */
@@ -132,10 +132,10 @@ async function rootAt(view: View, uri: string): Promise<Resource> {
 }
 
 function formatTotals(
-  roots: readonly Totals[],
+  roots: readonly TreeTotals[],
   { isWhole, tokens }: { readonly isWhole: boolean; readonly tokens: boolean },
 ): string {
-  const sum = (of: (totals: Totals) => number) => roots.reduce((all, totals) => all + of(totals), 0)
+  const sum = (of: (totals: TreeTotals) => number) => roots.reduce((all, totals) => all + of(totals), 0)
   const directories = sum((totals) => totals.directories)
   const resources = sum((totals) => totals.resources)
   const counts = [formatCount(directories, 'directory', 'directories'), formatCount(resources, 'resource')]
@@ -159,7 +159,7 @@ listed.`,
     .option('--json', 'print the metadata as JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi stat README.md                              a file here
   hikidashi stat file:///docs/                          a directory
   hikidashi stat file:///docs/manual.md --json --url http://127.0.0.1:8787/mcp`),

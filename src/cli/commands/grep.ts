@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type GrepAnswer, grep, type MatchingLine } from '../../text/grep.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
-import { examples } from '../terminal/exit.ts'
+import { helpExamples } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, displayUri, escapeText } from '../terminal/text.ts'
@@ -30,7 +30,7 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi grep logs/server.log 'ERROR.*timeout'
   hikidashi grep report.pdf -i revenue -C 2            the text of a document
   hikidashi grep file:///docs/manual.md -F '(c)' --url http://127.0.0.1:8787/mcp`),

@@ -7,11 +7,11 @@ import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '..
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import type { CheckReporter } from '../operations/doctor/findings.ts'
-import { requireUrl } from '../operations/headers.ts'
+import { requireUrlForHeaders } from '../operations/headers.ts'
 import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { formatEffects, withheldJson } from '../operations/withheld.ts'
-import { commandFailure, examples } from '../terminal/exit.ts'
+import { commandFailure, helpExamples } from '../terminal/exit.ts'
 import { formatCount, formatSize, type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -33,7 +33,7 @@ it prints a fix. It only reads.`,
     .option('--json', 'print the report as JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi doctor                                      the configuration here
   hikidashi doctor --url http://127.0.0.1:8787/mcp      a running server
   hikidashi doctor --command "npx -y some-mcp-server"   a server of another project
@@ -43,7 +43,7 @@ it prints a fix. It only reads.`,
 }
 
 async function doctor(options: DoctorOptions, io: Io): Promise<void> {
-  requireUrl(options)
+  requireUrlForHeaders(options)
   const checks: Diagnosis[] = []
   const progress = createProgress(io, { what: 'Checking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
@@ -105,7 +105,7 @@ with this configuration, or the server at --url.`,
     .option('--json', 'print JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi status
   hikidashi status --url http://127.0.0.1:8787/mcp --json`),
     )

@@ -4,8 +4,8 @@ import { type Command, Option } from 'commander'
 import { defined, stringItems } from '../../core/kit/object.ts'
 import { type AddLaunchOptions, launchFor } from '../hosts/add-launch.ts'
 import {
-  type FileReport,
   fileDiff,
+  type HostFileReport,
   type HostReport,
   hostSettingsFile,
   isInstalled,
@@ -37,7 +37,7 @@ import {
 } from '../hosts/types.ts'
 import { addHeaderEnv } from '../operations/headers.ts'
 import { saveTrust, trustNotSavedNote } from '../operations/withheld.ts'
-import { CommandError, collectValues, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
+import { CommandError, collectValues, commandFailure, exitCodes, helpExamples } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -84,7 +84,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--print', 'print the entry, and other ways to add it')
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi add claude-code                      this folder, for you
   hikidashi add vscode docs --scope project
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
@@ -226,7 +226,7 @@ export function defineHosts(command: Command, io: Io): void {
     .addOption(new Option('--resources', 'print the support of each host for resources instead').conflicts('json'))
     .option('--json', 'print JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi hosts
   hikidashi hosts --resources
   hikidashi add claude-code`),
@@ -254,7 +254,7 @@ function rowsOf({ host, found, files }: HostReport): readonly (readonly string[]
 
 const yes = (found: boolean) => (found ? 'yes' : 'no')
 
-function ownIn({ servers, problem }: FileReport): string {
+function ownIn({ servers, problem }: HostFileReport): string {
   if (problem !== undefined) return 'unreadable'
   if (servers.length === 0) return '-'
   return servers
@@ -262,7 +262,7 @@ function ownIn({ servers, problem }: FileReport): string {
     .join(', ')
 }
 
-function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
+function faultsOf({ file, servers, problem }: HostFileReport): readonly string[] {
   if (problem !== undefined) return [problem]
   const broken = servers.filter((server): server is OwnServer & { missing: string } => server.missing !== undefined)
   return broken.map(
@@ -291,7 +291,7 @@ export function defineRemove(command: Command, io: Io): void {
     .option('--dry-run', 'print the change as a diff, and write nothing')
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi remove claude-code
   hikidashi remove vscode --scope project --name notes --dry-run`),
     )

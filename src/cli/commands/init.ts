@@ -6,15 +6,15 @@ import type { Command } from 'commander'
 import type { MountConfig } from '../../config/schema.ts'
 import { createSearchMount, plainName, plainWord, type SetUpMount, standardMounts } from '../../config/set-up.ts'
 import { defaultConfigName } from '../../config/state-folder.ts'
-import type { Survey } from '../../config/survey.ts'
+import type { FolderSurvey } from '../../config/survey.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import { sourceNamed, sources } from '../../providers/index.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
-import { type InitSurvey, surveyAll } from '../operations/survey.ts'
+import { type InitSurvey, surveyForInit } from '../operations/survey.ts'
 import { saveTrust, trustNotSavedNote } from '../operations/withheld.ts'
-import { commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { commandFailure, helpExamples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 
 interface InitOptions {
@@ -36,7 +36,7 @@ export function define(command: Command, io: Io): void {
       'print statements for a database instead (postgres, mysql): a role that can only read, and for postgres a trigger that reports changes',
     )
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi init
   hikidashi init ~/notes --stdout
   hikidashi init --sql postgres | psql`),
@@ -62,7 +62,7 @@ const overwrite = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
-  const survey = await surveyAll(folder).catch((error: unknown) => {
+  const survey = await surveyForInit(folder).catch((error: unknown) => {
     const code = errorCodeOf(error)
     if (code === 'ENOTDIR') throw commandFailure(`${folder} is not a folder. Name the folder that contains it.`)
     throw commandFailure(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
@@ -88,7 +88,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   }
   if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${trustNotSavedNote}`)
   if (options.json)
-    await writeJson(io.out, { file, mounts: mountsFor(folder, address, survey).map((mount) => mount.address) })
+    await writeJson(io.out, { file, mounts: mountsOfFolder(folder, address, survey).map((mount) => mount.address) })
   const named = joinCommand([file])
   io.say(`Wrote ${file}.
 List its resources:      hikidashi ls --recursive --config ${named}
@@ -102,7 +102,7 @@ function addressFor(folder: string): string {
 }
 
 /** Returns the standard mounts of a folder, the search last. */
-export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
+export function mountsOfFolder(folder: string, address: string, survey: FolderSurvey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = standardMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
   return [...mounts, createSearchMount(name, mounts)]
@@ -140,7 +140,7 @@ function inLine(value: object): string {
 export function configText(folder: string, address: string, survey: InitSurvey): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
-  const [files, ...others] = mountsFor(folder, address, survey)
+  const [files, ...others] = mountsOfFolder(folder, address, survey)
   const { title, rules = [] }: { readonly title?: string; readonly rules?: readonly object[] } = files?.config ?? {}
   const postgresMount =
     survey.postgres === undefined
@@ -214,7 +214,7 @@ function rulesOf(rules: readonly object[]): string {
 }
 
 /** Formats the options that suit the documents of the folder as lines of the configuration, with comments; empty if none does. */
-function documentOptions({ language, translations, frontMatter }: Survey): string {
+function documentOptions({ language, translations, frontMatter }: FolderSurvey): string {
   const lines = [
     ...(language === undefined
       ? []

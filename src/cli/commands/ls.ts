@@ -4,7 +4,7 @@ import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
 import { isMissingDirectory, listTreeRoots, readDirectoryPage, refuseDepth } from '../operations/tree-walk.ts'
-import { commandFailure, examples } from '../terminal/exit.ts'
+import { commandFailure, helpExamples } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatUtcTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { createColumns, displayUri, escapeText } from '../terminal/text.ts'
@@ -26,7 +26,7 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print a JSON array of resources, exact and complete')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi ls                                          the mounts
   hikidashi ls src --long                               a folder here
   hikidashi ls -r --json | jq -r '.[].uri'              everything

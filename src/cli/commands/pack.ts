@@ -8,7 +8,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
-import { answerHook, defaultWaitMs } from '../hosts/answer-hook.ts'
+import { answerHook, defaultHookWaitMs } from '../hosts/answer-hook.ts'
 import { promptHooks } from '../hosts/hooks.ts'
 import {
   countFileChanges,
@@ -16,7 +16,7 @@ import {
   formatExplanation,
   parseTextFile,
   waitForIndexes,
-  writeText,
+  writeTextFile,
 } from '../operations/pack.ts'
 import {
   addSourceOptions,
@@ -25,7 +25,7 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { CommandError, collectValues, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, collectValues, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
 import { type Io, pluralize } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
@@ -107,10 +107,10 @@ matches, outlines and links, best first. Without a query: only the pins, or else
       ).choices(Object.keys(promptHooks)),
     )
     .option('--min-score <share>', 'with --hook: the lowest score to print, from 0 to 1; by default 0.5', parseScore)
-    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, defaultWaitMs)
+    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, defaultHookWaitMs)
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi pack how are cursors sealed --budget 8k
   hikidashi pack retry policy --format xml --explain -o context.xml
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline
@@ -161,14 +161,14 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     return answerHook({ host, waitMs, ...defined({ config, budget, minScore }) })
   }
   // Faults of files are reported before any mount is opened.
-  const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
+  const { parseBasket, parseManifest, manifestFor, manifestDifferences } = await import('../../context/manifest.ts')
   const before = options.against === undefined ? undefined : await parseTextFile(options.against, parseManifest)
   const reused = options.reuse === undefined ? undefined : await parseTextFile(options.reuse, parseManifest)
   const basket = options.basket === undefined ? [] : await parseTextFile(options.basket, parseBasket)
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
-    const { testFiles } = await import('../../context/tests.ts')
-    const asked = askedBy(query, basket, options, before, source, testFiles)
+    const { testFileGlobs } = await import('../../context/tests.ts')
+    const asked = askedBy(query, basket, options, before, source, testFileGlobs)
     const progress = createProgress(io, {
       ...{ what: 'resources read', done: 0 },
       ...{ besideOutput: true, writeLine: io.say },
@@ -189,11 +189,15 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const { text, tokens, budget, items, notes } = assembled
     const manifest = manifestFor(asked, assembled)
     if (options.output === undefined) await io.out.write(text)
-    else await writeText(options.output, text)
+    else await writeTextFile(options.output, text)
     if (options.manifest !== undefined)
-      await writeText(options.manifest, `${JSON.stringify({ ...manifest, ...assembled.freshness }, undefined, 2)}\n`)
+      await writeTextFile(
+        options.manifest,
+        `${JSON.stringify({ ...manifest, ...assembled.freshness }, undefined, 2)}\n`,
+      )
     if (options.explain) io.say(formatExplanation(assembled, known, io.saysToTerminal))
-    if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
+    if (before !== undefined)
+      io.say(formatDifferences(manifestDifferences(before, manifest), before.sha256, manifest.sha256))
     if (assembled.reusedPrefixTokens !== undefined)
       io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens at the front are unchanged.`)
     for (const note of notes) io.say(`Note: ${note}`)

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { ServerJsonOptions } from '../operations/publish/manifest.ts'
-import { collectValues, commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { collectValues, commandFailure, helpExamples, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
@@ -21,7 +21,7 @@ interface McpbOptions {
 
 export function defineBundle(command: Command, io: Io): void {
   command.description('Makes files from which hosts install hikidashi.').addHelpText(
-    ...examples(`
+    ...helpExamples(`
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
   hikidashi bundle mcpb --all-platforms
@@ -47,7 +47,7 @@ export function defineBundle(command: Command, io: Io): void {
 
 async function mcpb(options: McpbOptions, io: Io): Promise<void> {
   const { output, author, config, folders, allPlatforms, force, json } = options
-  const [{ allPlatformNames, bundleManifest, ownFolder, ownPackage, slugOf }, { writeBundle }] = await Promise.all([
+  const [{ allPlatformNames, bundleManifest, packageFolder, ownPackage, slugOf }, { writeBundle }] = await Promise.all([
     import('../operations/publish/manifest.ts'),
     import('../operations/publish/mcpb.ts'),
   ])
@@ -65,7 +65,7 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
   const platforms = allPlatforms ? allPlatformNames : [process.platform]
   const manifest = bundleManifest(own, { author: publisher, platforms, ...defined({ curated, folders }) })
   const contents = { told, ...defined({ curated: curated?.text }) }
-  const writing = writeBundle(ownFolder(), manifest, platforms, file, contents).finally(progress.end)
+  const writing = writeBundle(packageFolder(), manifest, platforms, file, contents).finally(progress.end)
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error
     const path = 'path' in error ? String(error.path) : file
@@ -95,7 +95,7 @@ interface ServerJsonCommand extends Omit<ServerJsonOptions, 'remotes'> {
 
 export function defineRegistry(command: Command, io: Io): void {
   command.description('Describes hikidashi for registries of MCP servers.').addHelpText(
-    ...examples(`
+    ...helpExamples(`
   hikidashi registry server-json --name io.github.USER/hikidashi
   hikidashi registry server-json --name io.github.USER/hikidashi --repository https://github.com/USER/hikidashi --output server.json`),
   )

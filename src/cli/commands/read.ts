@@ -1,13 +1,13 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Body, openBody } from '../../core/body.ts'
+import { openBody, type ResourceBody } from '../../core/body.ts'
 import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { cleanStream } from '../operations/clean-view.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
-import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, commandFailure, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
 import { createOutput, formatSize, type Io, ioError, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { displayUri, escapeText } from '../terminal/text.ts'
@@ -44,7 +44,7 @@ export function define(command: Command, io: Io): void {
     .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi read README.md                              a file here
   hikidashi read file:///docs/manual.md --lines 10-40
   hikidashi read logs/server.log --tail 50
@@ -215,7 +215,7 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
 }
 
 /** A content that is too large for an answer, as a stream of bytes. */
-type ContentStream = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
+type ContentStream = Pick<ResourceBody, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
 
 /**
  * Opens a content that is too large for an answer: by the link in the error, if the server at `url` gave one, otherwise in parts.

@@ -6,9 +6,9 @@ import { isWritable, type WritableMount } from '../../config/writing.ts'
 import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
-import type { Stored } from '../../providers/results/index.ts'
+import type { StoreOutcome } from '../../providers/results/index.ts'
 import { type LocalSetUp, requireLocalSetUp } from '../operations/local.ts'
-import { commandFailure, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
+import { commandFailure, helpExamples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -25,7 +25,7 @@ export function define(command: Command, io: Io): void {
       'Stores results of analyses, in which several language models answer one question, in a results mount.',
     )
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi results put analysis.json
   hikidashi results put results.jsonl --mount wallbounce://project
   analyse | hikidashi results put -`),
@@ -76,7 +76,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
       throw wrong(error, `${file}${position}`)
     }
   }
-  const kept: (Stored & { readonly uri: string })[] = []
+  const kept: (StoreOutcome & { readonly uri: string })[] = []
   for (const { value, position } of values) {
     const stored = await provider.put(value).catch((error: unknown) => {
       throw wrong(error, `${file}${position}`)

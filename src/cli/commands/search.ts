@@ -15,7 +15,7 @@ import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
 import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { commandFailure, helpExamples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayUri, escapeLines, escapeText } from '../terminal/text.ts'
 
@@ -46,7 +46,7 @@ does that.`,
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi search how to deploy
   hikidashi search '"connection refused"' --mime text/markdown --since 30d
   hikidashi search 設計 --url http://127.0.0.1:8787/mcp --json`),

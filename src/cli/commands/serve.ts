@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { OpenedCatalog } from '../../config/build.ts'
+import type { MountedCatalog } from '../../config/build.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { doneOnce } from '../../core/kit/once.ts'
@@ -16,22 +16,22 @@ import { ownCommand, packageVersion, toHostServerName } from '../operations/comm
 import { boundHeap } from '../operations/heap.ts'
 import { createLocalScopeFinder, type LocalSetUp, openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import {
-  argumentsFor,
   clientUrlOf,
-  createAgeCheck,
   createAnnouncer,
+  createOutdatedCheck,
   explorerUrlOf,
   httpOptions,
-  openPage,
+  openExplorerPage,
   optionAdvice,
   prepareService,
   refuseServedTokens,
   refuseWithheld,
-  type ServeOptions,
+  type ServeCommandOptions,
+  serveArguments,
   startMeasuring,
   tokenFileOption,
   warnOfLargeFolders,
-  warnOfMachine,
+  warnOfMachineLimits,
 } from '../operations/serving.ts'
 import {
   collectValues,
@@ -96,7 +96,7 @@ Examples:
   hikidashi serve . --http 0.0.0.0:8787 --allow-host context.example.org:8787 --tokens ~/.hikidashi-tokens.json
 ${exitCodeHelp}`,
     )
-    .action((folders: readonly string[], options: ServeOptions) => serve(folders, options, io))
+    .action((folders: readonly string[], options: ServeCommandOptions) => serve(folders, options, io))
 }
 
 function parseHttp(value: string): ListenAddress {
@@ -118,7 +118,7 @@ function parseReplica(value: string): string {
 }
 
 /** @throws CommandError for options that have no effect on this transport, and for tokens over stdio unless `--stdio` was given. */
-function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: ListenAddress | undefined): void {
+function refuseUnasked({ config }: LocalSetUp, options: ServeCommandOptions, listen: ListenAddress | undefined): void {
   if (listen !== undefined && !options.share)
     throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
   if (listen !== undefined) return
@@ -138,7 +138,7 @@ function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Li
   )
 }
 
-async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
+async function serve(folders: readonly string[], options: ServeCommandOptions, io: Io): Promise<void> {
   const { secrets, sharing } = io
   const { logLevel: level, logFormat: format } = options
   const log = createLog({ level, format, write: writeError, scrubber: secrets })
@@ -154,7 +154,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = installStopHandlers(log)
   warnOfLargeFolders(local, log)
-  warnOfMachine(local, log)
+  warnOfMachineLimits(local, log)
   const scopesOf = createLocalScopeFinder(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
@@ -191,7 +191,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     say: io.say,
     server: {
       name: toHostServerName(name),
-      command: ownCommand(argumentsFor(folders, options, local)),
+      command: ownCommand(serveArguments(folders, options, local)),
       ...tokenFileOption(httpOptions(local, options).auth),
     },
     addresses: local.mounts.map(({ address }) => address),
@@ -201,11 +201,11 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     if (listen === undefined)
       await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce, {
         local,
-        isOutdated: createAgeCheck(local, () => plan({ secrets, say: () => {} })),
+        isOutdated: createOutdatedCheck(local, () => plan({ secrets, say: () => {} })),
         io,
       })
     else {
-      const pages = await openPage(local.config?.http, listen, log)
+      const pages = await openExplorerPage(local.config?.http, listen, log)
       await serveOverHttp(
         {
           ...service,
@@ -245,13 +245,14 @@ async function openEvents(
 ) {
   const { dialect = 'sep', webhooks: settings } = config?.events ?? {}
   if (config === undefined || settings === undefined || !isHttp) return { options: { dialect }, close: async () => {} }
-  const [{ createWebhooks }, { createDeliveries }, { createSubscriptionKeeper }, { lazyStore }] = await Promise.all([
-    import('../../server/webhooks/index.ts'),
-    import('../../config/deliveries.ts'),
-    import('../../config/subscriptions.ts'),
-    import('../../providers/source.ts'),
-  ])
-  const store = lazyStore(config.store, log)
+  const [{ createWebhooks }, { createDeliveries }, { createSubscriptionKeeper }, { createLazyStore }] =
+    await Promise.all([
+      import('../../server/webhooks/index.ts'),
+      import('../../config/deliveries.ts'),
+      import('../../config/subscriptions.ts'),
+      import('../../providers/source.ts'),
+    ])
+  const store = createLazyStore(config.store, log)
   const deliveries = createDeliveries(store, log)
   const keeper = createSubscriptionKeeper({ store, config, log })
   const { allowAddresses, lifetime, perPrincipal, total } = settings
@@ -280,7 +281,7 @@ async function openAudit({ config }: LocalSetUp, log: Log, scrubber: Scrubber): 
  */
 async function serveOverStdio(
   service: Service,
-  opening: PendingOpen<OpenedCatalog>,
+  opening: PendingOpen<MountedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
   {
@@ -332,7 +333,7 @@ async function serveOverStdio(
 /** Serves over HTTP. It listens at once, and opens the mounts in the background. */
 async function serveOverHttp(
   options: HttpOptions,
-  opening: PendingOpen<OpenedCatalog>,
+  opening: PendingOpen<MountedCatalog>,
   { signal, stopped }: StopHandlers,
   announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {
@@ -364,7 +365,7 @@ async function serveOverHttp(
  * Opens the mounts in the background, so that the log names every mount that cannot be opened. If none can be opened, the server
  * ends.
  */
-async function openAll(catalog: OpenedCatalog): Promise<void> {
+async function openAll(catalog: MountedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)
     throw commandFailure(`No mount can be opened: ${broken.join(', ')}. The log above tells why.`)

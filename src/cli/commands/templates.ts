@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { examples, usageError } from '../terminal/exit.ts'
+import { helpExamples, usageError } from '../terminal/exit.ts'
 import { createJsonArray, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -16,7 +16,7 @@ export function defineTemplates(command: Command, io: Io): void {
     .option('--json', 'print a JSON array of templates')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi templates
   hikidashi templates --json --url http://127.0.0.1:8787/mcp`),
     )
@@ -52,7 +52,7 @@ export function defineComplete(command: Command, io: Io): void {
     .option('--json', 'print the completion as JSON, with the counts of the server')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi complete 'file:///docs/{+path}' path gui`),
     )
     .action((template: string, variable: string, value: string, options: CompleteOptions) =>

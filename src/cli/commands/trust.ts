@@ -5,7 +5,7 @@ import { defaultConfigName } from '../../config/state-folder.ts'
 import type { WithheldPart } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { formatEffects, withheldJson } from '../operations/withheld.ts'
-import { CommandError, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
+import { CommandError, commandFailure, exitCodes, helpExamples } from '../terminal/exit.ts'
 import { type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -27,7 +27,7 @@ file; after a change, trust it again. A configuration that you name with --confi
     .addOption(new Option('--list', 'list the configurations that you trust').conflicts('revoke'))
     .option('--json', 'print JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi trust                        the ${defaultConfigName} in the current folder
   hikidashi trust ~/work/docs --revoke
   hikidashi trust --list`),

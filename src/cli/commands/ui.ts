@@ -9,7 +9,7 @@ import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { commandFailure, examples, installStopHandlers, rethrowAsFailure, usageError } from '../terminal/exit.ts'
+import { commandFailure, helpExamples, installStopHandlers, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -28,7 +28,7 @@ listens only on this machine. The address that it prints on stdout works in one 
     .option('--no-open', 'print the address, and do not open a browser')
   addSourceOptions(command)
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
   hikidashi ui --url https://context.example.org/mcp --bearer-file ~/context-token

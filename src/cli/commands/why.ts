@@ -15,9 +15,9 @@ import { type HookRecord, readHookRecords } from '../hosts/hook-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
-import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
+import { findNearMisses, formatRuleMiss } from '../operations/rule-globs.ts'
 import { findPathInFolder, parseCount, splitNames, uriFromArgument } from '../operations/source.ts'
-import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, commandFailure, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { coloursFor, createColumns, displayUri, escapeText } from '../terminal/text.ts'
@@ -51,7 +51,7 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     )
     .option('--json', 'print the answers as JSON')
     .addHelpText(
-      ...examples(`
+      ...helpExamples(`
   hikidashi why notes/draft.log
   hikidashi why file:///docs/plan.md --as guest --json
   hikidashi why --context 5`),
@@ -152,7 +152,7 @@ async function answerFor(
   let listed = uri
   const answer = (served: boolean, reason: string, text: string): WhyReport => ({
     ...{ mount: address, uri: listed, served, reason },
-    why: [text, ...rulesMissing(planned, path).map(formatRuleMiss)].join('; '),
+    why: [text, ...findNearMisses(planned, path).map(formatRuleMiss)].join('; '),
   })
   const verdict = config.access === undefined ? undefined : compileVerdict(config.access)(who, path)
   const isFolder = path === '' || path.endsWith('/')

@@ -6,9 +6,9 @@ import { defaultConfigName } from '../../config/state-folder.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findSecretsByRules } from '../../secrets/find.ts'
-import { kindOfKey } from '../../secrets/keys.ts'
-import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
-import { splitPair } from '../operations/headers.ts'
+import { secretNameStrength } from '../../secrets/keys.ts'
+import { headerPattern, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
+import { splitHeaderPair } from '../operations/headers.ts'
 import { loadLocalConfig, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { HostValue, HostValuePiece, Launch } from './types.ts'
@@ -28,7 +28,7 @@ export interface AddLaunchOptions {
 /** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
 export async function launchFor(folders: readonly string[], options: AddLaunchOptions): Promise<Launch> {
   const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
-  const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
+  const headers = [...literal, ...headerEnv.map(splitHeaderPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {
     if (folders.length > 0) throw usageError('Give folders or --url, not both. A running server has its own folders.')
     return remoteLaunch({
@@ -55,8 +55,8 @@ export async function launchFor(folders: readonly string[], options: AddLaunchOp
 
 /** @throws CommandError for a configuration with parts that need trust: the host would name it with --config, which needs no trust. */
 async function refuseUntrusted(file: string): Promise<void> {
-  const { isTrusted } = await import('../../config/untrusted.ts')
-  if (await isTrusted(file, await readFile(file))) return
+  const { isTrustedConfig } = await import('../../config/untrusted.ts')
+  if (await isTrustedConfig(file, await readFile(file))) return
   const loaded = await loadLocalConfig(file, false)
   if ('problems' in loaded) throw commandFailure(`${file} has problems. To see them: hikidashi check`)
   const note = withheldNote(loaded.config)
@@ -150,20 +150,20 @@ function refuseUrl(url: string): void {
   if (!URL.canParse(url)) throw usageError('--url is not a URL. Write one such as https://context.example.org/mcp.')
   const { protocol, username, password, searchParams, hash } = new URL(url)
   if (protocol !== 'http:' && protocol !== 'https:') throw usageError('--url must begin with http:// or https://.')
-  const isSecret = [...searchParams].some(([name, value]) => value !== '' && kindOfKey(name) !== undefined)
+  const isSecret = [...searchParams].some(([name, value]) => value !== '' && secretNameStrength(name) !== undefined)
   if (username !== '' || password !== '' || isSecret || hasSecret(url))
     throw usageError(`The URL contains a secret. ${howToKeep}: --token-env NAME sends it as a header instead.`)
   if (hash !== '') throw usageError('Remove the part after # in the URL: it is never sent to a server.')
 }
 
 function headerOf(header: string): [string, HostValue] {
-  if (!headerForm.test(header)) throw usageError('Write a header as "Name: value".')
+  if (!headerPattern.test(header)) throw usageError('Write a header as "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
   const value = pieces(header.slice(colon + 1).trim())
   const literal = value.filter((piece) => typeof piece === 'string').join('')
   const plain = literal.replace(/^(?:bearer|basic|digest|token|apikey)\s+/i, '').trim()
-  if ((kindOfKey(name) !== undefined && plain !== '') || hasSecret(literal))
+  if ((secretNameStrength(name) !== undefined && plain !== '') || hasSecret(literal))
     throw usageError(
       `The header ${name} holds a secret. ${howToKeep}: --header '${name}: \${NAME}' (in single quotes), or --token-env NAME for a bearer token.`,
     )
@@ -182,7 +182,7 @@ function variableOf(text: string): [string, HostValue] {
   const equals = text.indexOf('=')
   if (equals === -1) return [variableName(text), [{ variable: text }]]
   const [name, value] = [variableName(text.slice(0, equals)), text.slice(equals + 1)]
-  if ((kindOfKey(name) !== undefined && value !== '') || hasSecret(value))
+  if ((secretNameStrength(name) !== undefined && value !== '') || hasSecret(value))
     throw usageError(`The variable ${name} holds a secret. ${howToKeep} alone: --env ${name}.`)
   return [name, [value]]
 }

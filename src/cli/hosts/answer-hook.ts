@@ -9,7 +9,7 @@ import { connectToSocket } from '../operations/joining/socket.ts'
 import { socketPathsOf } from '../operations/joining/socket-path.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { type HookRecord, writeHookRecord } from './hook-records.ts'
-import { formatAnswer, type HookQuestion, parseQuestion, promptHooks } from './hooks.ts'
+import { formatHookAnswer, type HookQuestion, parseHookQuestion, promptHooks } from './hooks.ts'
 
 export interface HookOptions {
   readonly host: string
@@ -34,7 +34,7 @@ export function parseHookOptions(words: readonly string[]): HookOptions | undefi
   const options = { hook: option, config: option, budget: option, 'min-score': option, wait: option }
   try {
     const { values } = parseArgs({ args: words.slice(1), options })
-    const { hook: host = '', config, budget, 'min-score': minScore, wait = String(defaultWaitMs) } = values
+    const { hook: host = '', config, budget, 'min-score': minScore, wait = String(defaultHookWaitMs) } = values
     const isPlain =
       Object.hasOwn(promptHooks, host) &&
       [budget ?? '1', wait].every((number) => /^[1-9]\d{0,8}$/.test(number)) &&
@@ -47,7 +47,7 @@ export function parseHookOptions(words: readonly string[]): HookOptions | undefi
 }
 
 /** Default time-out of the answer to a hook, in milliseconds. */
-export const defaultWaitMs = 1000
+export const defaultHookWaitMs = 1000
 
 const parseOptionalNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
@@ -64,12 +64,12 @@ export async function answerHook({ host, waitMs, ...options }: HookOptions): Pro
   const cleaning = loadCleaning()
   cleaning.catch(() => {})
   try {
-    question = parseQuestion(host, jsonIn(await inputOf(signal)), process.env)
+    question = parseHookQuestion(host, jsonIn(await inputOf(signal)), process.env)
     if (question === undefined) return
     const asked = await rejectOnAbort(signal, askServer(question, options))
     from = asked === undefined ? 'index' : 'server'
     brief = asked ?? (await rejectOnAbort(signal, askIndex(question, options, signal, cleaning)))
-    if (brief.text) await print(formatAnswer(host, brief.text))
+    if (brief.text) await print(formatHookAnswer(host, brief.text))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     brief = { silence: signal.aborted ? `there was no answer within ${waitMs} ms` : `the hook failed: ${reason}` }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { maxEdits, unifiedDiff } from '../../core/kit/line-diff.ts'
+import { maxDiffEdits, unifiedDiff } from '../../core/kit/line-diff.ts'
 import { defined } from '../../core/kit/object.ts'
 import { leadsOut } from '../../schema/values.ts'
 import { redactPhrase } from '../../secrets/find.ts'
@@ -16,7 +16,7 @@ import {
   type HostEntry,
   type HostScope,
   hostScopes,
-  isObject,
+  isPlainData,
   type JsonObject,
   joinPath,
   type Machine,
@@ -60,8 +60,8 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
 /** Returns the entries of all servers in a file, by their names. */
 export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<string, JsonObject>> {
   const servers = valueAt(settings, host.serversAt(settings))
-  if (!isObject(servers)) return {}
-  return Object.fromEntries(Object.entries(servers).filter(([, value]) => isObject(value))) as Record<
+  if (!isPlainData(servers)) return {}
+  return Object.fromEntries(Object.entries(servers).filter(([, value]) => isPlainData(value))) as Record<
     string,
     JsonObject
   >
@@ -85,7 +85,7 @@ export function withEntry({ host, before, format, settings }: OpenedHostFile, na
   return (entry.inputs ?? []).reduce((whole, input) => {
     const list = valueAt(format.parse(whole), ['inputs'])
     const inputs = Array.isArray(list) ? list : []
-    const at = inputs.findIndex((other: unknown) => isObject(other) && other.id === input.id)
+    const at = inputs.findIndex((other: unknown) => isPlainData(other) && other.id === input.id)
     if (at !== -1) return whole
     return list === undefined
       ? format.set(whole, ['inputs'], [input])
@@ -109,7 +109,7 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
   const uses = (text: string, id: string) => text.split(`\${input:${id}}`).length - 1
   return (Array.isArray(list) ? list : []).flatMap((input: unknown, at) => {
-    if (!isObject(input) || input.id !== `${name}-token`) return []
+    if (!isPlainData(input) || input.id !== `${name}-token`) return []
     return uses(own, input.id) === uses(whole, input.id) ? [at] : []
   })
 }
@@ -121,7 +121,7 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
 export function fileDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
   const names = [before === undefined ? '/dev/null' : file, after === undefined ? '/dev/null' : file]
-  const hunks = unifiedDiff(before ?? '', after ?? '') ?? `More than ${maxEdits} lines differ.\n`
+  const hunks = unifiedDiff(before ?? '', after ?? '') ?? `More than ${maxDiffEdits} lines differ.\n`
   return `--- ${names[0]}\n+++ ${names[1]}\n${hunks}`
 }
 
@@ -144,7 +144,7 @@ export interface OwnServer {
   readonly missing?: string
 }
 
-export interface FileReport {
+export interface HostFileReport {
   readonly scope: HostScope
   readonly file: string
   readonly exists: boolean
@@ -160,13 +160,13 @@ export interface HostReport {
   readonly found: boolean
   readonly resources: string
   readonly docs: string
-  readonly files: readonly FileReport[]
+  readonly files: readonly HostFileReport[]
 }
 
 export async function reportHost(host: Host, machine: Machine): Promise<HostReport> {
   const { id, title, resources, docs } = host
   const own = hostScopes.filter((scope) => host.files[scope] !== undefined)
-  const files: FileReport[] = []
+  const files: HostFileReport[] = []
   for (const scope of own) files.push(await reportFile(host, scope, machine))
   return { host: id, title, found: isInstalled(host, machine), resources, docs, files }
 }
@@ -186,7 +186,7 @@ function isProgram(name: string, machine: Machine): boolean {
   return folders.some((folder) => endings.some((ending) => existsSync(joinPath(machine, folder, name + ending))))
 }
 
-async function reportFile(host: Host, scope: HostScope, machine: Machine): Promise<FileReport> {
+async function reportFile(host: Host, scope: HostScope, machine: Machine): Promise<HostFileReport> {
   const file = hostSettingsFile(host, scope, machine)
   const exists = existsSync(file)
   try {

@@ -2,7 +2,7 @@ import { defined, stringItems } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { usageError } from '../terminal/exit.ts'
 import {
-  type AddInstructions,
+  type AddInstruction,
   applicationFolder,
   configFolder,
   defaultEntry,
@@ -14,7 +14,7 @@ import {
   type HostEntry,
   type HostNotation,
   type HostScope,
-  isObject,
+  isPlainData,
   joinPath,
   type Launch,
   type Machine,
@@ -134,7 +134,7 @@ function inputFor({ name }: EntryContext) {
   return { type: 'promptString', id: `${name}-token`, description: `Token for ${name}`, password: true }
 }
 
-function waysOf(_: unknown, { value, inputs }: HostEntry, { name, scope }: EntryContext): readonly AddInstructions[] {
+function waysOf(_: unknown, { value, inputs }: HostEntry, { name, scope }: EntryContext): readonly AddInstruction[] {
   if (scope === 'project') return []
   const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
@@ -231,7 +231,7 @@ const opencodeFolder = (machine: Machine) => joinPath(machine, configFolder(mach
 /** Whether settings have the form of opencode 2, with servers one level deeper. opencode 2 still reads the form of version 1. */
 const isSecond = (settings: unknown) => {
   const servers = valueAt(settings, ['mcp', 'servers'])
-  return isObject(servers) && typeof servers.type !== 'string'
+  return isPlainData(servers) && typeof servers.type !== 'string'
 }
 
 export const opencode: Host = {

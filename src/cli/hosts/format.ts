@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { commandFailure } from '../terminal/exit.ts'
-import { json } from './json.ts'
-import { toml } from './toml.ts'
+import { jsonEditor } from './json.ts'
+import { tomlEditor } from './toml.ts'
 import { type Host, type Json, type KeyPath, type SettingsEditor, valueAt, withValueAt } from './types.ts'
-import { yaml } from './yaml.ts'
+import { yamlEditor } from './yaml.ts'
 
 /** A format with a single value, at the path `text`: the whole text of the file. */
 const text: SettingsEditor = {
@@ -13,7 +13,12 @@ const text: SettingsEditor = {
   show: (_, value) => String(value),
 }
 
-const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml, text }
+const formats: Readonly<Record<Host['format'], SettingsEditor>> = {
+  json: jsonEditor,
+  toml: tomlEditor,
+  yaml: yamlEditor,
+  text,
+}
 
 /** Returns the editor for a file of a host. Its errors name the file, and it refuses an edit that would change any other value. */
 export function settingsEditorFor(host: Host, file: string): SettingsEditor {

@@ -1,5 +1,5 @@
 import { opencodePlugin } from './opencode-plugin.ts'
-import { configFolder, environmentValue, type Host, isObject, joinPath, projectFile } from './types.ts'
+import { configFolder, environmentValue, type Host, isPlainData, joinPath, projectFile } from './types.ts'
 
 /** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
@@ -73,9 +73,9 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
 }
 
 /** Parses the input of a hook. `undefined` for another event, and for an input without a prompt or a folder. */
-export function parseQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
+export function parseHookQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
   const hook = promptHooks[host]
-  if (hook === undefined || !isObject(value) || typeof value.prompt !== 'string') return undefined
+  if (hook === undefined || !isPlainData(value) || typeof value.prompt !== 'string') return undefined
   const { hook_event_name: event = hook.event, prompt, cwd, workspace_roots: roots } = value
   const folder =
     (hook.folder && env[hook.folder]) || (cwd ?? (Array.isArray(roots) ? (roots[0] as unknown) : undefined))
@@ -83,7 +83,7 @@ export function parseQuestion(host: string, value: unknown, env: Environment): H
 }
 
 /** Returns the answer of a hook with a context, as the host reads it. */
-export function formatAnswer(host: string, text: string): string {
+export function formatHookAnswer(host: string, text: string): string {
   if (host === 'cursor') return `${JSON.stringify({ continue: true, additional_context: text })}\n`
   const hookEventName = promptHooks[host]?.event
   return `${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: text } })}\n`

@@ -13,7 +13,7 @@ import {
 import { leadingComments, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits JSON with comments and trailing commas. */
-export const json: SettingsEditor = {
+export const jsonEditor: SettingsEditor = {
   parse: (text) => {
     const root = rootOf(text)
     return root === undefined ? undefined : (getNodeValue(root) as unknown)

@@ -1,8 +1,8 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import { isObject, type KeyPath, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
+import { isPlainData, type KeyPath, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
-export const toml: SettingsEditor = {
+export const tomlEditor: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parseHostToml(text)),
   set: (text, path, value) => {
     const eol = lineEndOf(text)
@@ -47,7 +47,7 @@ function keysOf(line: string): readonly string[] {
   try {
     const keys: string[] = []
     let table: unknown = parse(line)
-    while (isObject(table) && Object.keys(table).length === 1) {
+    while (isPlainData(table) && Object.keys(table).length === 1) {
       const [key = ''] = Object.keys(table)
       keys.push(key)
       table = table[key]

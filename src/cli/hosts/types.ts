@@ -44,7 +44,7 @@ export interface EntryLaunch {
 }
 
 /** Another way to add a server to a host, such as a command or a link, and its label for people. */
-export interface AddInstructions {
+export interface AddInstruction {
   readonly label: string
   readonly text: string
 }
@@ -79,7 +79,7 @@ export interface Host {
   /** Returns the command or URL of an entry; neither for an entry in another form. */
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
-  waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstructions[]
+  waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstruction[]
   /** Next step for the user. */
   readonly next: string
 }
@@ -136,14 +136,14 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isPlainData(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
 export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (typeof key === 'number') return Array.isArray(inner) ? inner[key] : undefined
-    return isObject(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined
+    return isPlainData(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined
   }, value)
 }
 
@@ -158,7 +158,7 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
     return list
   }
   const inner = withValueAt(valueAt(value, [key]), rest, next)
-  const others = isObject(value) ? value : {}
+  const others = isPlainData(value) ? value : {}
   if (inner !== undefined) return { ...others, [key]: inner }
   return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
 }

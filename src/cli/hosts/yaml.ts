@@ -3,7 +3,7 @@ import { toUnicodeEscape } from '../../core/entry.ts'
 import { type Json, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
-export const yaml: SettingsEditor = {
+export const yamlEditor: SettingsEditor = {
   parse: (text) => parseYamlDocument(text).toJS() as unknown,
   set: (text, path, value) => {
     const document = parseYamlDocument(text)

@@ -10,7 +10,7 @@ import type { LeftOutCounts } from '../../providers/files/index.ts'
 import type { MountSettings } from '../../providers/source.ts'
 import { checkProvider, type Problem, type Report } from '../../testing/index.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
-import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenName } from './rule-globs.ts'
+import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenPath } from './rule-globs.ts'
 
 /** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
@@ -108,7 +108,7 @@ async function textsOfUnknownEncoding(
 }
 
 interface MountNames {
-  readonly seen: readonly SeenName[]
+  readonly seen: readonly SeenPath[]
   readonly complete: boolean
 }
 
@@ -116,7 +116,7 @@ interface MountNames {
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}
-  const seen: SeenName[] = []
+  const seen: SeenPath[] = []
   try {
     const see = (path: string, isWalked: boolean) => void seen.push({ path, isWalked })
     const leftOut = await explainer.count(maxNamesCounted, new AbortController().signal, see)
@@ -130,7 +130,7 @@ async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCou
 async function listedNames(planned: PlannedMount, { provider }: Mount, limit: number): Promise<MountNames> {
   if (!hasRuleGlobs(planned)) return { seen: [], complete: false }
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
-  const seen: SeenName[] = []
+  const seen: SeenPath[] = []
   for await (const { path } of provider.list({}, context)) {
     if (seen.length >= limit) return { seen, complete: false }
     seen.push({ path, isWalked: true })

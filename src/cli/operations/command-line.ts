@@ -5,7 +5,7 @@ import { usageError } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
 /** Matches the name of a header and the colon after it (RFC 9110, section 5.1). */
-export const headerForm = /^[\w!#$%&'*+.^`|~-]+:/
+export const headerPattern = /^[\w!#$%&'*+.^`|~-]+:/
 
 /**
  * Splits a command line into words at white space, as a shell does. Quotes ('…' and "…") and `\` work as in a shell; on Windows, `\`

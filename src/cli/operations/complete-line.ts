@@ -4,7 +4,7 @@ import { createCatalog } from '../../core/catalog.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { View } from '../../core/view.ts'
-import { lazyStore } from '../../providers/source.ts'
+import { createLazyStore } from '../../providers/source.ts'
 import { createProgram } from '../program.ts'
 import type { ProcessIo } from '../terminal/io.ts'
 import type { Secrets } from '../terminal/secrets.ts'
@@ -105,7 +105,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
   // If the current folder is served by default, an empty word gets only the relative paths that the shell adds.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
   const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : lazyStore(kept, silent)
+  const store = kept === undefined ? undefined : createLazyStore(kept, silent)
   const catalog = createCatalog({
     mounts: [await openMount(mount, { log: silent, ...defined({ store }) })],
     log: silent,

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { usageError } from '../terminal/exit.ts'
 import type { Secrets } from '../terminal/secrets.ts'
-import { headerForm } from './command-line.ts'
+import { headerPattern } from './command-line.ts'
 
 /** The options that add headers to requests. Every user of a machine can read a command line, so only `header` has the value itself. */
 export interface HeaderOptions {
@@ -28,14 +28,14 @@ export function addHeaderOptions(command: Command): Command {
 }
 
 function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
-  if (!headerForm.test(header)) throw new InvalidArgumentError('Write "Name: value".')
+  if (!headerPattern.test(header)) throw new InvalidArgumentError('Write "Name: value".')
   return [...headers, header]
 }
 
 /** Adds a value of `--header-env` to those before it. */
 export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
-  const [name = '', variable = ''] = splitPair(pair)
-  if (!headerForm.test(`${name}:`) || variable === '')
+  const [name = '', variable = ''] = splitHeaderPair(pair)
+  if (!headerPattern.test(`${name}:`) || variable === '')
     throw new InvalidArgumentError(
       'Write NAME=VARIABLE: the name of a header, and the name of an environment variable.',
     )
@@ -43,13 +43,13 @@ export function addHeaderEnv(pair: string, pairs: readonly string[] = []): reado
 }
 
 /** Splits `NAME=VARIABLE` at the first equals sign, which the name of a header cannot contain. Without one, the variable is empty. */
-export function splitPair(pair: string): readonly [string, string] {
+export function splitHeaderPair(pair: string): readonly [string, string] {
   const at = pair.indexOf('=')
   return at === -1 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
 }
 
 /** @throws CommandError when one of the options is given without a URL. */
-export function requireUrl(options: HeaderOptions & { readonly url?: string }): void {
+export function requireUrlForHeaders(options: HeaderOptions & { readonly url?: string }): void {
   if (options.url !== undefined) return
   if (options.header !== undefined) throw usageError('--header needs --url.')
   if (options.headerEnv !== undefined) throw usageError('--header-env needs --url.')
@@ -69,7 +69,7 @@ export function headersOf(
     const colon = text.indexOf(':')
     return [text.slice(0, colon), text.slice(colon + 1).trim()]
   })
-  for (const [name, variable] of headerEnv.map(splitPair)) {
+  for (const [name, variable] of headerEnv.map(splitHeaderPair)) {
     const value = (process.env[variable] ?? '').trim()
     if (value === '') throw usageError(`--header-env ${name}: The variable ${variable} is not set, or it is empty.`)
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { OpenedCatalog } from '../../config/build.ts'
+import type { MountedCatalog } from '../../config/build.ts'
 import { type BriefOptions, briefFor, disabledBrief } from '../../context/brief.ts'
 import { createReadingCaches, type ReadingCache } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
@@ -15,7 +15,7 @@ export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | '
 }
 
 interface Joinable {
-  readonly opening: PendingOpen<OpenedCatalog>
+  readonly opening: PendingOpen<MountedCatalog>
   readonly secrets: Secrets
   /** Whether a server that starts now would serve other mounts or settings. A host that joins then gets a server of its own. */
   readonly isOutdated: () => Promise<boolean>

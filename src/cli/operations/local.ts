@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { parse, relative, resolve } from 'node:path'
-import type { OpenedCatalog } from '../../config/build.ts'
+import type { MountedCatalog } from '../../config/build.ts'
 import { defaultStoreFile, pathExistenceFindings } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
 import { createScopeFinder, isSearch, type PlannedMount, planConfig, planFolders } from '../../config/plan.ts'
@@ -190,7 +190,7 @@ export async function openLocalCatalog(
   log: Log,
   scrubber: Scrubber,
   { measurements, ownCursorSecret, strict = false }: OpenOptions = {},
-): Promise<OpenedCatalog> {
+): Promise<MountedCatalog> {
   const { config, mounts, complete } = local
   const { pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas } = config ?? {}
   const store = storeSettings(local)

@@ -13,7 +13,7 @@ const timeoutMs = 10_000
 const maxBytes = 1024 * 1024
 
 /** Returns the URL of the registry that npm uses, as far as environment variables tell. */
-export function registryIn(env: Readonly<Record<string, string | undefined>>): string {
+export function registryUrlIn(env: Readonly<Record<string, string | undefined>>): string {
   return env.npm_config_registry || env.NPM_CONFIG_REGISTRY || 'https://registry.npmjs.org/'
 }
 
@@ -22,7 +22,7 @@ export function registryIn(env: Readonly<Record<string, string | undefined>>): s
  *
  * @throws CommandError if the registry does not answer, or not as a registry does.
  */
-export async function printNewest(installed: Installed, { out, say }: Pick<Io, 'out' | 'say'>): Promise<void> {
+export async function printNewestVersion(installed: Installed, { out, say }: Pick<Io, 'out' | 'say'>): Promise<void> {
   const { version, isPublished, registry } = installed
   await out.write(`${version}\n`)
   if (!isPublished)

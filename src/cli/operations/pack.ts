@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { folderOption, mountSource, type PlannedMount, searchesOf } from '../../config/plan.ts'
-import type { Difference } from '../../context/manifest.ts'
+import type { ManifestDifference } from '../../context/manifest.ts'
 import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError } from '../../core/errors.ts'
@@ -72,7 +72,7 @@ function left(omitted: readonly OmittedItem[]): readonly string[] {
 
 /** Formats the changes since a manifest was written. */
 export function formatDifferences(
-  differences: readonly Difference[],
+  differences: readonly ManifestDifference[],
   before: string | undefined,
   after: string | undefined,
 ): string {
@@ -86,7 +86,7 @@ export function formatDifferences(
   return [`Changed since the manifest: ${differences.length}`, ...lines].join('\n')
 }
 
-const words: Readonly<Record<Difference['what'], string>> = {
+const words: Readonly<Record<ManifestDifference['what'], string>> = {
   changed: 'changed',
   level: 'level  ',
   gone: 'gone   ',
@@ -151,7 +151,7 @@ export async function parseTextFile<T>(file: string, parse: (text: string) => T)
   }
 }
 
-export async function writeText(file: string, text: string): Promise<void> {
+export async function writeTextFile(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
     throw ioError('written', `The file ${file}`, error)
   })

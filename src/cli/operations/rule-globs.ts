@@ -18,7 +18,7 @@ export interface RuleMiss {
 }
 
 /** A file or folder (with a final `/`) of a mount. Nothing below a folder that is not walked is known. */
-export interface SeenName {
+export interface SeenPath {
   readonly path: string
   readonly isWalked: boolean
 }
@@ -43,7 +43,7 @@ interface Reading {
 /** Finds the rules of a mount that match none of its names, or that just miss one. @param complete Whether all names are given. */
 export function findRuleMisses(
   planned: PlannedMount,
-  names: readonly SeenName[],
+  names: readonly SeenPath[],
   complete: boolean,
 ): readonly RuleMiss[] {
   return ruleGlobs(planned).flatMap((rule) => {
@@ -57,7 +57,7 @@ export function findRuleMisses(
 }
 
 /** Finds the rules of a mount that just miss a path. */
-export function rulesMissing(planned: PlannedMount, path: string): readonly RuleMiss[] {
+export function findNearMisses(planned: PlannedMount, path: string): readonly RuleMiss[] {
   return ruleGlobs(planned).flatMap((rule) => {
     const near = nearOf(rule, readingsOf(rule, planned), [path])
     return near === undefined ? [] : [{ rule: rule.rule, glob: rule.glob, matchesNothing: false, near }]
@@ -99,7 +99,7 @@ function ruleGlob(rule: string, glob: string, takesFolders: boolean, matches = c
 }
 
 /** Whether a glob is about a folder whose names are not known: everything in it, or a path in this folder and in no other. */
-function mayMatchBelow(glob: string, { path, isWalked }: SeenName): boolean {
+function mayMatchBelow(glob: string, { path, isWalked }: SeenPath): boolean {
   if (isWalked || !path.endsWith('/')) return false
   const reach = compileReach([glob])
   if (reach(path) !== 'some') return reach(path) === 'all'

@@ -1,6 +1,6 @@
 import { parse, resolve } from 'node:path'
-import type { OpenedCatalog } from '../../config/build.ts'
-import { guideFor, withOverview } from '../../config/overview.ts'
+import type { MountedCatalog } from '../../config/build.ts'
+import { createGuide, withOverview } from '../../config/overview.ts'
 import { abilitiesOf, folderOption, hasWriters, mountSource, searchesOf, withMountedSkills } from '../../config/plan.ts'
 import { createProfileFinder } from '../../config/profiles.ts'
 import { createWriteAccess, postPathPrefix, type WriteAccess } from '../../config/writing.ts'
@@ -19,7 +19,7 @@ import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { PageHandler } from '../../explorer/index.ts'
 import { sources } from '../../providers/index.ts'
-import { isInside, type ListenAddress, resolveFolder } from '../../schema/values.ts'
+import { isInside, type ListenAddress, resolveConfigPath } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { changedTools } from '../../server/tools/index.ts'
 import { commandFailure } from '../terminal/exit.ts'
@@ -75,7 +75,7 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
 interface ServedLater
   extends Pick<StdioOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
-  readonly opening: PendingOpen<OpenedCatalog>
+  readonly opening: PendingOpen<MountedCatalog>
 }
 
 /**
@@ -84,7 +84,7 @@ interface ServedLater
  *
  * @param open Opens the catalog.
  */
-export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
+export function prepareService(local: LocalSetUp, open: () => Promise<MountedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
   const opening = createPendingOpen(async () => {
@@ -102,7 +102,7 @@ export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCata
     opening,
     view: views.view,
     profileOf: createProfileFinder(config?.clients, views),
-    guide: guideFor(mounts),
+    guide: createGuide(mounts),
     llms: async (principal, endpoint) => {
       const { writeLlms } = await import('../../config/overview-text.ts')
       return writeLlms(sources, principal, endpoint)
@@ -138,7 +138,7 @@ function contextFor(
   }
 }
 
-export interface ServeOptions {
+export interface ServeCommandOptions {
   readonly config?: string
   readonly stdio?: true
   readonly http?: ListenAddress
@@ -157,7 +157,7 @@ export interface ServeOptions {
 /** Returns the options of the HTTP server: those of the configuration, replaced or extended by those of `serve`. */
 export function httpOptions(
   { config }: LocalSetUp,
-  { allowHost = [], tokens, insecure = false, replica }: ServeOptions,
+  { allowHost = [], tokens, insecure = false, replica }: ServeCommandOptions,
 ) {
   const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
@@ -186,7 +186,7 @@ export function tokenFileOption(auth: { readonly tokens?: string } | undefined):
 }
 
 /** @throws CommandError if a setting that protects the service is left out: `audit`, or `http` unless `--stdio` is given. */
-export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions): void {
+export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeCommandOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
@@ -196,7 +196,7 @@ export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions):
 }
 
 /** @throws CommandError if a mount serves the token file of `--tokens`. The loader of a configuration checks `http.auth.tokens`. */
-export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
+export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeCommandOptions): Promise<void> {
   if (tokens === undefined) return
   const [{ servedFolderPath }, { servedFileFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
@@ -220,9 +220,9 @@ export function optionAdvice(option: string | number | undefined): string {
 }
 
 /** Returns the arguments with which a host starts the same service over stdio. */
-export function argumentsFor(
+export function serveArguments(
   folders: readonly string[],
-  { name, only, strict }: ServeOptions,
+  { name, only, strict }: ServeCommandOptions,
   local: LocalSetUp,
 ): readonly string[] {
   return [
@@ -241,7 +241,7 @@ export function argumentsFor(
  * or a new password in a file. With a source from outside hikidashi the answer is always yes, because its code may have changed. If
  * the check itself fails, the answer is no.
  */
-export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
+export function createOutdatedCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
   const textOf = async ({ config, mounts, complete }: LocalSetUp) =>
     JSON.stringify([config, (await complete?.()) ?? mounts])
   const hasOutside = local.mounts.some(({ config }) => !Object.hasOwn(sources, config.provider))
@@ -267,14 +267,14 @@ export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
     const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
     if (named === undefined) continue
-    const root = resolveFolder(named, folder)
+    const root = resolveConfigPath(named, folder)
     if (root === parse(root).root || root === homeFolder())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }
 }
 
 /** Warns of what is not served because this machine has no git, or because this is not Node. */
-export function warnOfMachine({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'>, log: Log): void {
+export function warnOfMachineLimits({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'>, log: Log): void {
   for (const folder of withoutGit)
     log('warn', 'the git history of the folder is not served: git is not on the PATH', { folder })
   const { deno } = process.versions
@@ -284,7 +284,7 @@ export function warnOfMachine({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'
 }
 
 /** Opens the page of the explorer for a server over HTTP. `undefined`: the server has no explorer. */
-export async function openPage(
+export async function openExplorerPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
   log: Log,

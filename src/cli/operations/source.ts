@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Target } from '../../client/index.ts'
+import type { ServerTarget } from '../../client/index.ts'
 import { folderOption, type PlannedMount, servesFiles } from '../../config/plan.ts'
 import type { WithheldPart } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -12,7 +12,7 @@ import type { Log } from '../../core/log.ts'
 import { decodeIfValid, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearestWord } from '../../schema/refusals.ts'
-import { isInside, realPath, resolveFolder } from '../../schema/values.ts'
+import { isInside, realPath, resolveConfigPath } from '../../schema/values.ts'
 import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
@@ -20,7 +20,7 @@ import { createProgress } from '../terminal/progress.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
-import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
+import { addHeaderOptions, type HeaderOptions, headersOf, requireUrlForHeaders } from './headers.ts'
 import { type LocalOptions, openLocalCatalog, requireLocalSetUp } from './local.ts'
 
 /** The options that choose the source of `ls`, `read` and similar commands: the local configuration, a server, or a repository. */
@@ -91,7 +91,7 @@ export async function openSource(
   log: Log,
 ): Promise<CommandSource> {
   const { url, command } = options
-  requireUrl(options)
+  requireUrlForHeaders(options)
   if (url !== undefined || command !== undefined) {
     const { connect } = await import('../../client/index.ts')
     const view = await connect(serverTarget(options, io.secrets), { log })
@@ -128,7 +128,7 @@ async function fetched(repository: string, io: Pick<Io, 'say'>) {
 }
 
 /** Returns the server that the options name. */
-export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add'>): Target {
+export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add'>): ServerTarget {
   const { url, command = '' } = options
   return url === undefined ? commandTarget(command) : { url, headers: headersOf(options, secrets) }
 }
@@ -154,7 +154,7 @@ export function uriFromArgument(argument: string, mounts: readonly PlannedMount[
   for (const { address, config, folder } of mounts) {
     const root = servesFiles(config) ? folderOption(config) : undefined
     if (root === undefined) continue
-    const below = findPathInFolder(resolveFolder(root, folder), path)
+    const below = findPathInFolder(resolveConfigPath(root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
     if (below !== undefined) return formatUri(parseAddress(address), below) + slash
   }

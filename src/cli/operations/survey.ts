@@ -1,10 +1,10 @@
 import { type ParseError, parse } from 'jsonc-parser'
-import { contentIn, type Survey, surveyFolder } from '../../config/survey.ts'
+import { type FolderSurvey, readFileStart, surveyFolder } from '../../config/survey.ts'
 import { defined, memberOf, objectOf, stringItems } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** The contents of a folder that `init` turns into mounts. */
-export interface InitSurvey extends Survey {
+export interface InitSurvey extends FolderSurvey {
   /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
   /** Servers in host files of the folder. */
@@ -12,7 +12,7 @@ export interface InitSurvey extends Survey {
 }
 
 /** Examines a folder for `init`. Rejects like `readdir` if it cannot be read. */
-export async function surveyAll(folder: string): Promise<InitSurvey> {
+export async function surveyForInit(folder: string): Promise<InitSurvey> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
   const servers = await serversIn(folder)
@@ -44,7 +44,7 @@ async function apiIn(folder: string): Promise<DescribedApi | undefined> {
 
 /** Reads a JSON file, which may have comments. `undefined`: the file is missing, too large or malformed. */
 async function jsonIn(folder: string, path: string, maxBytes: number): Promise<unknown> {
-  const content = await contentIn(folder, path, maxBytes + 1)
+  const content = await readFileStart(folder, path, maxBytes + 1)
   if (content === undefined || content.length > maxBytes) return undefined
   const errors: ParseError[] = []
   const value: unknown = parse(content.toString('utf8'), errors, { allowTrailingComma: true })

@@ -2,13 +2,13 @@ import type { Resource } from '../../core/view.ts'
 import { formatSize, formatUtcTime, type Output, resourceToJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayUri, displayWidth, escapeText, padDisplay } from '../terminal/text.ts'
 import { lastUriSegment } from './source.ts'
-import type { TokenCount, Totals, TreePosition, TreeVisitor } from './tree-walk.ts'
+import type { TokenCount, TreePosition, TreeTotals, TreeVisitor } from './tree-walk.ts'
 
 interface TreePrinter extends TreeVisitor {
   end(): Promise<void>
 }
 
-export interface PrintOptions {
+export interface TreePrintOptions {
   readonly tokens: boolean
   readonly size: boolean
   readonly long: boolean
@@ -34,7 +34,7 @@ const lines = {
 const batch = 200
 
 /** Creates a printer of trees for people, with the facts of each node in columns to its left. */
-export function createTreePrinter(out: Output, options: PrintOptions): TreePrinter {
+export function createTreePrinter(out: Output, options: TreePrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
   const columns = chooseColumns(options)
   const { through, none, branch, last } = lines[options.ascii ? 'ascii' : 'unicode']
@@ -105,10 +105,10 @@ interface PrintedColumn {
   readonly side: 'left' | 'right'
   /** Initial width of a column, if lines are printed before all are known. */
   readonly least: number
-  of(resource: Resource, measured: TokenCount | undefined, totals: Totals | undefined): string
+  of(resource: Resource, measured: TokenCount | undefined, totals: TreeTotals | undefined): string
 }
 
-function chooseColumns({ tokens, size, long }: PrintOptions): readonly PrintedColumn[] {
+function chooseColumns({ tokens, size, long }: TreePrintOptions): readonly PrintedColumn[] {
   const columns: PrintedColumn[] = []
   if (tokens)
     columns.push({ heading: 'TOKENS', side: 'right', least: 10, of: (_, one, all) => formatTokens(all ?? one) })
@@ -147,7 +147,7 @@ function formatKnown(value: number | undefined, format: (value: number) => strin
 }
 
 /** Creates a printer that writes a tree as JSON during the walk: an array of roots, each with its `children`. */
-export function createTreeJson({ write }: Output, options: Pick<PrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
+export function createTreeJson({ write }: Output, options: Pick<TreePrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
   /** For each open directory, whether it is empty so far. */
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()

@@ -15,7 +15,7 @@ const maxBytes = maxCounted
 const bytesPerToken = 4
 
 /** Creates a function that reads a resource and counts its tokens. If it is too large or cannot be read, they are estimated. */
-export async function tokenCounter(
+export async function createTokenCounter(
   view: View,
   encoding: Encoding,
 ): Promise<(resource: Resource) => Promise<TokenCount>> {

@@ -14,7 +14,7 @@ export interface TokenCount {
 }
 
 /** Totals of a directory and everything below it. */
-export interface Totals {
+export interface TreeTotals {
   directories: number
   resources: number
   /** Sum of the known sizes. */
@@ -36,10 +36,10 @@ export interface TreeVisitor {
   /** Reports that the rest of a directory could not be listed. */
   fault(message: string, position: TreePosition): Promise<void>
   /** @param isOpened Whether the children of the directory were listed. */
-  leave(directory: Resource, position: TreePosition, totals: Totals, isOpened: boolean): Promise<void>
+  leave(directory: Resource, position: TreePosition, totals: TreeTotals, isOpened: boolean): Promise<void>
 }
 
-export interface WalkOptions {
+export interface TreeWalkOptions {
   /** Maximum number of shown levels. */
   readonly depth: number
   /** Maximum number of shown nodes of each directory. */
@@ -58,12 +58,12 @@ export async function walkTree(
   view: View,
   root: Resource,
   visitor: TreeVisitor,
-  options: WalkOptions,
-): Promise<Totals> {
+  options: TreeWalkOptions,
+): Promise<TreeTotals> {
   const { depth: most, isWhole, measure, onSeen = () => {} } = options
 
-  const into = async (resource: Resource, position: TreePosition, isShown: boolean): Promise<Totals> => {
-    const totals: Totals = { directories: 0, resources: 0, bytes: 0, tokens: 0, isEstimate: false }
+  const into = async (resource: Resource, position: TreePosition, isShown: boolean): Promise<TreeTotals> => {
+    const totals: TreeTotals = { directories: 0, resources: 0, bytes: 0, tokens: 0, isEstimate: false }
     const isOpened = isWhole || (isShown && position.length < most)
     const isListed = isShown && position.length < most
     if (isShown) await visitor.enter(resource, position)
@@ -76,7 +76,12 @@ export async function walkTree(
     return totals
   }
 
-  const children = async (uri: string, position: TreePosition, isListed: boolean, totals: Totals): Promise<number> => {
+  const children = async (
+    uri: string,
+    position: TreePosition,
+    isListed: boolean,
+    totals: TreeTotals,
+  ): Promise<number> => {
     let index = 0
     try {
       for await (const { node, isLast, measured } of nodesOf(view, uri, measure)) {
@@ -123,7 +128,7 @@ interface Node {
 }
 
 /** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
-async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
+async function* nodesOf(view: View, uri: string, measure: TreeWalkOptions['measure']): AsyncGenerator<Node> {
   let held: Omit<Node, 'isLast'> | undefined
   for await (const { items } of iteratePages((query) => readDirectoryPage(view, uri, query))) {
     // All nodes of a page are measured concurrently.
@@ -139,7 +144,7 @@ async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']
   if (held !== undefined) yield { ...held, isLast: true }
 }
 
-function addTotals(totals: Totals, more: Totals | undefined): void {
+function addTotals(totals: TreeTotals, more: TreeTotals | undefined): void {
   if (more === undefined) return
   totals.directories += more.directories
   totals.resources += more.resources

@@ -11,11 +11,11 @@ import { joinCommand } from './command-line.ts'
  */
 export async function loadLocalConfig(file: string, isNamed: boolean): Promise<LoadResult> {
   // Loaded here, so that serving a folder does not load the code that reads configurations.
-  const [{ loadConfig }, { isTrusted }] = await Promise.all([
+  const [{ loadConfig }, { isTrustedConfig }] = await Promise.all([
     import('../../config/load.ts'),
     import('../../config/untrusted.ts'),
   ])
-  const trust = isNamed ? {} : { isTrusted: (content: Uint8Array) => isTrusted(file, content) }
+  const trust = isNamed ? {} : { isTrusted: (content: Uint8Array) => isTrustedConfig(file, content) }
   return loadConfig(file, { ...trust, admitsAbsent: true })
 }
 

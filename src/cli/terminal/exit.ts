@@ -10,7 +10,7 @@ Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wr
 5 a server requires authentication, or refuses you.`
 
 /** Returns the arguments of `addHelpText` for the end of a command's help: its examples, one on a line, and the exit codes. */
-export function examples(lines: string): ['after', string] {
+export function helpExamples(lines: string): ['after', string] {
   return ['after', `\nExamples:${lines}\n${exitCodeHelp}`]
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { createScrubber, minSecretLength, type Scrubber } from '../../core/scrub.ts'
 import { decodeIfValid } from '../../core/uri.ts'
 import { findSecretsByRules } from '../../secrets/find.ts'
-import { kindOfKey } from '../../secrets/keys.ts'
+import { secretNameStrength } from '../../secrets/keys.ts'
 
 /** The secrets that this process knows. The set grows while a configuration is read; each use removes the secrets known by then. */
 export interface Secrets extends Scrubber {
@@ -40,7 +40,7 @@ export function secretsOfProcess(): Secrets {
 
 /**
  * Returns the secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in other
- * values, such as the password in a URL. Ordinary words are left out: {@link isDistinct}.
+ * values, such as the password in a URL. Ordinary words are left out: {@link isDistinctSecret}.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   // Several variables often have the same value, such as a file of certificates. Each value is searched once.
@@ -51,7 +51,7 @@ export function secretsInEnvironment(environment: Readonly<Record<string, string
       within.set(value, inside)
       return isSecretWhole(name, value) ? [value, ...inside] : inside
     })
-    .filter(isDistinct)
+    .filter(isDistinctSecret)
 }
 
 /** Returns the secrets in the words of a command line: those in headers, and those that the detectors find. */
@@ -61,7 +61,7 @@ export function secretsInArguments(words: readonly string[]): readonly string[] 
       const header = words[at - 1] === '--header' ? word : /^--header=(.*)/s.exec(word)?.[1]
       return header === undefined ? secretsWithin(word) : secretsInHeader(header)
     })
-    .filter(isDistinct)
+    .filter(isDistinctSecret)
 }
 
 const scheme = /^(?:bearer|basic|digest|token|apikey)\s+/i
@@ -74,7 +74,7 @@ function secretsInHeader(header: string): readonly string[] {
   const token = value.replace(scheme, '')
   if (/^basic\s/i.test(value)) return [token, passwordIn(Buffer.from(token, 'base64').toString())]
   const cookies = /cookie/i.test(header.slice(0, colon)) ? value.split(/;\s*/).map(passwordIn) : []
-  const isSecret = kindOfKey(header.slice(0, colon)) !== undefined
+  const isSecret = secretNameStrength(header.slice(0, colon)) !== undefined
   return isSecret ? [value, token, ...cookies] : secretsWithin(value)
 }
 
@@ -83,7 +83,7 @@ const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
 /** Whether the whole value of a variable is a secret, judged by the variable's name. A URL or the path of a file is not a secret. */
 const isSecretWhole = (name: string, value: string) =>
-  kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
+  secretNameStrength(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
 
 const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
 
@@ -109,7 +109,7 @@ const algorithm =
  * Whether a value differs from ordinary text. One or two plain words, a small number or the name of an algorithm do not: removing
  * `postgres` everywhere would also remove it from the documentation.
  */
-export function isDistinct(value: string): boolean {
+export function isDistinctSecret(value: string): boolean {
   const text = value.trim()
   if (text.length < minSecretLength) return false
   if (text.length < 16 && plainWord.test(text)) return false

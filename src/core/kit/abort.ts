@@ -93,7 +93,7 @@ export function singleFlight<A extends readonly unknown[], T>(work: (...args: A)
 }
 
 /** Creates an auto-reset event: `set` wakes the pending `wait`. If none is pending, the next `wait` resolves at once. */
-export function createEvent() {
+export function createAutoResetEvent() {
   let isSet = false
   let wake = () => {}
   return {

@@ -98,7 +98,7 @@ export function createSlices(onEntries?: (entries: number) => void) {
   }
 }
 
-export type Slices = ReturnType<typeof createSlices>
+export type TimeSlices = ReturnType<typeof createSlices>
 
 /** Converts items, each to any number of others, in time slices. */
 export async function flatMapInSlices<T, Converted>(
@@ -123,7 +123,7 @@ export async function flatMapInSlices<T, Converted>(
 export async function sortInSlices<T>(
   items: readonly T[],
   compare: (a: T, b: T) => number,
-  slices: Slices,
+  slices: TimeSlices,
   sortRun = (run: T[]): T[] => run.sort(compare),
 ): Promise<readonly T[]> {
   if (await isSorted(items, compare, slices)) return items
@@ -149,7 +149,7 @@ export async function sortInSlices<T>(
   return from
 }
 
-async function isSorted<T>(items: readonly T[], compare: (a: T, b: T) => number, slices: Slices): Promise<boolean> {
+async function isSorted<T>(items: readonly T[], compare: (a: T, b: T) => number, slices: TimeSlices): Promise<boolean> {
   for (let i = 1; i < items.length; i++) {
     if (compare(items[i - 1] as T, items[i] as T) > 0) return false
     if (slices.due()) await slices.rest()

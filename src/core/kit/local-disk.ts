@@ -18,7 +18,7 @@ const localTypes = new Set([
 ])
 
 /** Whether a file system is local, by the `type` of `fs.statfs` on Linux. On other systems always false, since it cannot be known. */
-export function isLocalDisk(type: number): boolean {
+export function isLocalFileSystem(type: number): boolean {
   return process.platform === 'linux' && localTypes.has(type)
 }
 

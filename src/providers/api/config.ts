@@ -6,16 +6,16 @@ import { createRefuser, refusal } from '../../schema/refusals.ts'
 import {
   documentsShape,
   httpUrl,
-  originEffects,
-  originShape,
   secretEffects,
   serviceEffects,
+  webAccessEffectRules,
+  webAccessShape,
   withoutEffects,
 } from '../../schema/shapes.ts'
 import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/values.ts'
-import { kindOfKey } from '../../secrets/keys.ts'
+import { secretNameStrength } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 import { descriptionShape, originOptions } from '../web/config.ts'
 import { compileRoute, type RouteOptions } from './route.ts'
 
@@ -97,7 +97,7 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
     else if (typeof value !== 'string') continue
     else if (/[^\x20-\x7e]/.test(value))
       refuse('A header may hold only printable ASCII characters.', 'Remove the others.')
-    else if (kindOfKey(name) !== undefined || /^x-.*key$/i.test(name))
+    else if (secretNameStrength(name) !== undefined || /^x-.*key$/i.test(name))
       refuse(
         'This is a literal secret.',
         'Put it into the environment or a file, and write { "env": "NAME" } or { "file": "path" }.',
@@ -118,19 +118,19 @@ const apiShape = {
   headers: headers.optionalKey(
     'Headers of every request to this origin; other origins do not get them. A secret value is { "env": "NAME" } or { "file": "path" }.',
   ),
-  ...originShape,
-  types: originShape.types.describe('The media types that are served, as globs. By default JSON.'),
+  ...webAccessShape,
+  types: webAccessShape.types.describe('The media types that are served, as globs. By default JSON.'),
   keep: duration.optionalKey('How long a listing is cached. By default "10s".'),
   maxEntries: z.int().min(1).max(100_000).optionalKey('Maximum number of listed entries of a route. By default 10000.'),
   redact: documentsShape.redact,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'An API that answers with JSON.',
   shape: apiShape,
   effects: {
     options: {
-      ...originEffects,
+      ...webAccessEffectRules,
       url: serviceEffects,
       bearer: secretEffects,
       headers: secretEffects,

@@ -9,7 +9,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { CompletionRequest, Entry, Params, Provider, Template } from '../../core/provider.ts'
 import { createScrubber } from '../../core/scrub.ts'
 import { polled } from '../../wrap/polled.ts'
-import { contentFromBytes, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
+import { contentFromBytes, createFetch, createOriginClient, mediaTypeOf, type OriginOptions } from '../http/fetched.ts'
 import { listRoute, type RouteItem } from './listing.ts'
 import { compileRoute, type Route, type RouteOptions } from './route.ts'
 
@@ -42,7 +42,7 @@ const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 
  */
 export function api(options: ApiOptions): Provider {
   requireKeys('api({ url, routes })', options, { url: 'a string', routes: 'an array' })
-  const { base, get } = openOrigin(options)
+  const { base, get } = createOriginClient(options)
   const { headers = {}, secrets = [], types = jsonTypes, keepMs = 10_000, maxEntries = 10_000, poll } = options
   const { log = () => {} } = options
   const routes = options.routes.map(compileRoute)

@@ -2,7 +2,7 @@ import * as z from '../../schema/builder.ts'
 import { glob, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { pathEffects } from '../../schema/shapes.ts'
-import { defineSource } from '../source.ts'
+import { defineSourceSchema } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */
 const envShape = {
@@ -20,7 +20,7 @@ const envShape = {
     ),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Environment variables, without their secrets.',
   shape: envShape,
   needs: { file: 'file' },

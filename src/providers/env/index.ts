@@ -7,11 +7,11 @@ import { type FolderBounds, openWithin } from '../../core/kit/within.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
-import { kindOfKey } from '../../secrets/keys.ts'
+import { secretNameStrength } from '../../secrets/keys.ts'
 import { type Redactor, sharedRedactor } from '../../secrets/redactor.ts'
 import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import { parseDotenv } from '../settings/lines.ts'
-import { createNodeCounter, defaultLimits, isParseFault } from '../settings/tree.ts'
+import { createNodeCounter, defaultSettingsLimits, isParseFault } from '../settings/tree.ts'
 
 /** Snapshot of variables by name. */
 interface Environment {
@@ -65,7 +65,7 @@ export function env(options: EnvOptions = {}): Provider {
     )
   const named = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
-  const isShown = (name: string) => named.has(name) || (kindOfKey(name) === undefined && matched(name))
+  const isShown = (name: string) => named.has(name) || (secretNameStrength(name) === undefined && matched(name))
   const isServed = (name: string) => name !== '' && !name.includes('/') && isPath(name) && !isSecretPath(name)
 
   const entryOf = (path: string, { version }: Environment): Entry => ({
@@ -132,7 +132,7 @@ export function env(options: EnvOptions = {}): Provider {
   }
 }
 
-const { maxBytes } = defaultLimits
+const { maxBytes } = defaultSettingsLimits
 
 /**
  * Creates a function that reads the variables of a dotenv file literally: nothing is expanded, and the last of several with the same name wins.
@@ -179,7 +179,7 @@ async function statOf(handle: FileHandle) {
 
 function variablesIn(text: string): Readonly<Record<string, string>> {
   try {
-    const { root } = parseDotenv(text.replace(/^\ufeff/, ''), createNodeCounter(defaultLimits))
+    const { root } = parseDotenv(text.replace(/^\ufeff/, ''), createNodeCounter(defaultSettingsLimits))
     const entries = root.kind === 'table' ? root.entries : []
     return Object.fromEntries(entries.map(({ key, value }) => [key, value.kind === 'scalar' ? value.text : '']))
   } catch (error) {

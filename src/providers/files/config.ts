@@ -1,8 +1,8 @@
 import * as z from '../../schema/builder.ts'
 import { glob, globs, interval, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, effectIfOn, pathEffects, withoutEffects } from '../../schema/shapes.ts'
-import { defineSource } from '../source.ts'
+import { documentEffectRules, documentsShape, effectIfOn, pathEffects, withoutEffects } from '../../schema/shapes.ts'
+import { defineSourceSchema } from '../source.ts'
 
 const rule = z.strictObject({
   match: globs.describe(
@@ -86,11 +86,11 @@ export const folderEffects = {
   ...withoutEffects('include exclude gitignore worktrees hidden symlinks watch reconcile'),
 } as const
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'A folder of files.',
   shape: { ...filesShape, ...documentsShape },
   needs: { root: 'served folder' },
   effects: {
-    options: { ...documentEffects, ...folderEffects, defaultExcludes: 'none', maxBytes: 'none', rules: 'none' },
+    options: { ...documentEffectRules, ...folderEffects, defaultExcludes: 'none', maxBytes: 'none', rules: 'none' },
   },
 })

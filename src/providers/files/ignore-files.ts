@@ -39,7 +39,7 @@ import {
   untilAbort,
   versionStamp,
 } from './place.ts'
-import { handleOf, openDescriptor, statOf } from './root.ts'
+import { createReadHandle, openDescriptor, statDescriptor } from './root.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
@@ -126,9 +126,9 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
       const flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)
       const descriptor = await openDescriptor(at, flags, pool, { signal: never, local: true })
       try {
-        const stats = await statOf(descriptor, false, pool, never)
+        const stats = await statDescriptor(descriptor, false, pool, never)
         if (!stats.isFile()) return ''
-        return await readStart(handleOf(descriptor, pool, false, stats), stats, shown, maxBytes, never)
+        return await readStart(createReadHandle(descriptor, pool, false, stats), stats, shown, maxBytes, never)
       } finally {
         descriptor.close()
       }

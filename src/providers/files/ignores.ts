@@ -26,7 +26,7 @@ export function literalPrefixLength(pattern: string): number {
 }
 
 /** Converts ASCII letters to lower case; every other byte is unchanged. */
-export function lowerCase(bytes: string): string {
+export function asciiLowerCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
@@ -40,7 +40,7 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
   const { path, ignoreCase } = dialect
   const codeAt = (at: number) => pattern.charCodeAt(at)
   const plain = literalPrefixLength(pattern)
-  const fold = (text: string) => (ignoreCase ? lowerCase(text) : text)
+  const fold = (text: string) => (ignoreCase ? asciiLowerCase(text) : text)
   const steps: GlobStep[] = Array.from(fold(pattern.slice(0, plain)), (byte) => byte.charCodeAt(0))
   for (let at = plain; at < pattern.length; at++) {
     const byte = pattern[at]
@@ -245,7 +245,7 @@ export function compileIgnores(
 ): Ignores {
   const [names, endings, paths] = [createTable(), createTable(), createTable()]
   const wild: WildRule[] = []
-  const fold = (bytes: string) => (ignoreCase ? lowerCase(bytes) : bytes)
+  const fold = (bytes: string) => (ignoreCase ? asciiLowerCase(bytes) : bytes)
   for (const { order, line } of ignorePatternLines(text)) {
     const negated = line.startsWith('!')
     const written = negated ? line.slice(1) : line

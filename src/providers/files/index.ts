@@ -60,7 +60,7 @@ export async function files(options: FilesOptions): Promise<Provider> {
 }
 
 /** Options that only tests set. */
-export interface FilesSystem {
+export interface FilesTestOptions {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
   /** The system whose rules names must fit. Default: this one. */
@@ -76,7 +76,7 @@ export interface FilesSystem {
 }
 
 /** Does the same as {@link files}, with additional options for tests. */
-export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
+export async function createFiles(options: FilesOptions, system: FilesTestOptions): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, languages, ...chosen } =
     completeFilesOptions(options)
   const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system

@@ -4,7 +4,7 @@ import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { defined } from '../../core/kit/object.ts'
-import { canonicalPath, hasEquivalentSpellings } from '../../core/path.ts'
+import { canonicalPath, mayHaveOtherSpellings } from '../../core/path.ts'
 import { checkoutRefusal, createIgnoreFiles, gitDirectoryRefusal } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
 import { completeFilesOptions, type FilesOptions } from './options.ts'
@@ -189,7 +189,7 @@ export async function openLeftOut(options: FilesOptions) {
 
 /** Returns the name in a directory that is canonically equivalent to a missing name, if there is exactly one; else the name itself. */
 async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
-  if (!hasEquivalentSpellings(name) || (await statFile(place, name, pool, signal)) !== undefined) return name
+  if (!mayHaveOtherSpellings(name) || (await statFile(place, name, pool, signal)) !== undefined) return name
   const names = await fs.promises.readdir(place.at)
   const [only = name, ...others] = names.filter((one) => canonicalPath(one) === canonicalPath(name))
   return others.length === 0 ? only : name

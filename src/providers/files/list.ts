@@ -13,7 +13,7 @@ import { type MetadataRules, mimeTypeByName, noFacts, type RuleFacts } from './o
 import {
   isSettled,
   type LeaveOut,
-  modeAllows,
+  modeAllowsReading,
   type PermitOptions,
   type Place,
   type Pool,
@@ -107,7 +107,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
       return 'nothing'
     }
     const facts = toFileFacts(stats)
-    const isAllowed = modeAllows(stats)
+    const isAllowed = modeAllowsReading(stats)
     // A write through another hard link raises its event in another directory.
     looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
     if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))

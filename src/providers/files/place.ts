@@ -6,7 +6,7 @@ import {
   invalid,
   isResourceError,
   notFound,
-  overReadLimit,
+  overReadLimitError,
   ResourceError,
   tooLarge,
   unavailable,
@@ -349,7 +349,7 @@ function currentIdentity(): typeof identity {
  * Whether the mode of a file lets this process read it (a directory: read and search it). If not, an access control list may still allow it,
  * which only access(2) can tell.
  */
-export function modeAllows(stats: BigIntStats): boolean {
+export function modeAllowsReading(stats: BigIntStats): boolean {
   const rights = stats.isDirectory() ? 0o5n : 0o4n
   const everybody = rights * 0o111n
   // True for most files, without a look-up of the user of this process.
@@ -446,7 +446,7 @@ const attempts = 6
  *
  * @param limit Maximum number of bytes read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
- * file that does not stop changing, {@link overReadLimit} for more bytes than `most`.
+ * file that does not stop changing, {@link overReadLimitError} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,
@@ -465,7 +465,7 @@ export async function readStable(
       quiet = isQuiet(stats)
     }
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
-    if (end - start > most) throw overReadLimit(end - start)
+    if (end - start > most) throw overReadLimitError(end - start)
     const read = await readPart(handle, start, end, range === undefined, signal)
     const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)

@@ -6,7 +6,7 @@ import { errorCodeOf, invalid, isResourceError, notFound, ResourceError, unavail
 import { singleFlight, sleep } from '../../core/kit/abort.ts'
 import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { homeFolder } from '../../core/kit/home.ts'
-import { isLocalDisk } from '../../core/kit/local-disk.ts'
+import { isLocalFileSystem } from '../../core/kit/local-disk.ts'
 import { type FolderBounds, LeadsOutError, pathWithin, tryRealPath } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
@@ -80,7 +80,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
       const mount = 'mount' in known || root.mount === undefined ? known.mount : mountIdOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
-      const stats = await statOf(descriptor, local, pool, signal)
+      const stats = await statDescriptor(descriptor, local, pool, signal)
       const { keep, close, at } = descriptor
       return { at, keep, close, stats, local, mount }
     } catch (error) {
@@ -139,7 +139,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
       const { local, stats } = place
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
       const descriptor = await openDescriptor(place.at, flags, pool, { signal, hold: place, local, isHere: local })
-      return handleOf(descriptor, pool, local, stats)
+      return createReadHandle(descriptor, pool, local, stats)
     },
 
     close: keeper.close,
@@ -180,7 +180,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     })
     if (keeper.isClosed) return
     const { descriptor, local, mount } = keeper.root
-    const own = await statOf(descriptor, local, pool, never)
+    const own = await statDescriptor(descriptor, local, pool, never)
     const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
     const table = mountTable()
     const here = fs.readlinkSync(descriptor.at)
@@ -237,7 +237,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
     if (at === undefined) selfTest(descriptor, real)
     const mount = mountIdOf(descriptor)
     const { type } = await pool.run(() => fs.promises.statfs(descriptor.at), { signal: never, hold: descriptor })
-    return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
+    return { descriptor, mount, local: mount !== undefined && isLocalFileSystem(type) }
   } catch (error) {
     descriptor.close()
     throw toFileError(error)
@@ -311,7 +311,7 @@ function shared(fd: number, local: boolean): Descriptor {
   }
 }
 
-export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool, signal: AbortSignal) {
+export async function statDescriptor(descriptor: Descriptor, local: boolean, pool: Pool, signal: AbortSignal) {
   try {
     if (local) return fs.fstatSync(descriptor.fd, { bigint: true })
     return await pool.run(() => fstat(descriptor.fd, { bigint: true }), { signal, hold: descriptor })
@@ -328,7 +328,12 @@ const maxSyncReadBytes = 64 * 1024
  *
  * @param local Whether the file is on a local disk. Then a small file is read on this thread, every other one in the pool.
  */
-export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { size }: BigIntStats): ReadHandle {
+export function createReadHandle(
+  descriptor: Descriptor,
+  pool: Pool,
+  local: boolean,
+  { size }: BigIntStats,
+): ReadHandle {
   const { fd } = descriptor
   return {
     read: async (buffer, { offset, length, position }, signal) => {
@@ -341,7 +346,7 @@ export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { s
         throw toFileError(error)
       }
     },
-    stat: (signal) => statOf(descriptor, local, pool, signal),
+    stat: (signal) => statDescriptor(descriptor, local, pool, signal),
     close: descriptor.close,
   }
 }
@@ -423,7 +428,7 @@ export interface OpenedRoot {
 }
 
 /** Opens an open root once more, for another thread of this process. On Linux it is the same directory, even if it was renamed. */
-export async function openAgain(
+export async function reopenRoot(
   root: OpenedRoot,
   options: Omit<RootOptions, 'root' | 'within' | 'servesPrivate'>,
   pool: Pool,
@@ -573,10 +578,10 @@ async function openPortablePlaces(
       const depth = O_NOFOLLOW === 0 ? Number.POSITIVE_INFINITY : -1
       const descriptor = await steadily(place.at, depth, open, signal, (opened) => opened.close())
       try {
-        const stats = await statOf(descriptor, false, pool, signal)
+        const stats = await statDescriptor(descriptor, false, pool, signal)
         if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)
           throw notFound('replaced while it was opened')
-        return handleOf(descriptor, pool, false, stats)
+        return createReadHandle(descriptor, pool, false, stats)
       } catch (error) {
         descriptor.close()
         throw error

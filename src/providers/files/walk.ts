@@ -4,7 +4,7 @@ import { compileGlobs, compileReach } from '../../core/glob.ts'
 import { eventLoopYield, sortInSlices } from '../../core/kit/event-loop-yield.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
-import { baseName, canonicalPath, comparePaths, hasEquivalentSpellings, segmentFault } from '../../core/path.ts'
+import { baseName, canonicalPath, comparePaths, mayHaveOtherSpellings, segmentFault } from '../../core/path.ts'
 import type { Context } from '../../core/provider.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import { foldName, type Ignores, isDotenv, isExcludedByDefault, isIgnored } from './ignores.ts'
@@ -12,7 +12,7 @@ import type { DefaultExcludes } from './options.ts'
 import {
   createDirectoryFacts,
   isSettled,
-  modeAllows,
+  modeAllowsReading,
   type PermitOptions,
   type Place,
   type Pool,
@@ -256,7 +256,7 @@ export function createWalk(options: WalkOptions): Walker {
         if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
         if (servableKind(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
           throw notFound('a directory where a file is expected, or a file where a directory is')
-        if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
+        if (!modeAllowsReading(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
           throw notFound('no right to read')
         if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
         const { stats } = place
@@ -322,7 +322,7 @@ export function fileIdentity({ stats }: Pick<Place, 'stats'>): string {
 
 /** Whether this process may read the file or directory at a name below a place (or the place itself, for an empty name). */
 export async function mayRead(place: Place, stats: fs.BigIntStats, name: string, pool: Pool, signal: AbortSignal) {
-  if (modeAllows(stats)) return true
+  if (modeAllowsReading(stats)) return true
   const { R_OK, X_OK } = fs.constants
   const path = name === '' ? place.at : `${place.at}/${name}`
   const mode = stats.isDirectory() ? R_OK | X_OK : R_OK
@@ -369,7 +369,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
     },
     /** Returns the only listed name that is canonically equivalent; else undefined. People and models compose letters, macOS decomposes them. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
-      if (!hasEquivalentSpellings(name)) return undefined
+      if (!mayHaveOtherSpellings(name)) return undefined
       const listed = await names.of(parent, signal)
       const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
       composed.set(listed, byForm)
@@ -393,7 +393,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const listed of names) {
-    if (!hasEquivalentSpellings(listed)) continue
+    if (!mayHaveOtherSpellings(listed)) continue
     const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
     const form = canonicalPath(name)
     const alike = found.get(form) ?? []

@@ -1,7 +1,7 @@
 import { type BigIntStats, readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
-import { createEvent } from '../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
@@ -13,7 +13,7 @@ import {
   isSettled,
   type LeaveOut,
   type MaybeStats,
-  modeAllows,
+  modeAllowsReading,
   type PermitOptions,
   type Place,
   type Pool,
@@ -22,7 +22,7 @@ import {
   statFiles,
   tickMs,
 } from './place.ts'
-import { openAgain } from './root.ts'
+import { reopenRoot } from './root.ts'
 import {
   createNameCache,
   createVisibility,
@@ -47,13 +47,13 @@ import {
   createTurnQueue,
   createUpdateCollector,
   type DirectoryUpdates,
-  type Handles,
   type OnFileEvent,
   type PendingChanges,
   type Schedule,
   type UpdateCollector,
   type WatchFile,
   type WatchHandle,
+  type WatchHandles,
   type WatchOptions,
   type WatchRequest,
   type WatchStart,
@@ -101,7 +101,7 @@ const noNames: DirectoryNames = { names: [], links: new Set() }
  *
  * @param since Time at which the watch of the directory began, in milliseconds since 1970.
  */
-export function createSnapshot(names: DirectoryNames, since: number): FileStates {
+export function createFileStates(names: DirectoryNames, since: number): FileStates {
   const states = Uint8Array.from(names.names, (name) => (name.endsWith('/') ? absent : unknown))
   return snapshotOf(names, states, new BigInt64Array(states.length * 4), since)
 }
@@ -183,10 +183,10 @@ export interface Directory {
   gone: boolean
 }
 
-export type Directories = ReturnType<typeof createDirectories>
+export type Directories = ReturnType<typeof createDirectoryTracker>
 
 interface DirectoriesOptions {
-  readonly handles: Handles
+  readonly handles: WatchHandles
   readonly schedule: Schedule<Directory>
   readonly pending: PendingChanges
   readonly ledger: UpdateCollector
@@ -202,7 +202,15 @@ interface DirectoriesOptions {
 const maxHeard = 64
 
 /** Keeps the directories that are served and the known state of their files, and notifies of changes. */
-export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
+export function createDirectoryTracker({
+  handles,
+  schedule,
+  pending,
+  ledger,
+  speaks,
+  prompt,
+  limit,
+}: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
@@ -258,7 +266,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   /** Removes all contents of a directory, and notifies of the removal. */
   const empty = (directory: Directory): void => {
     const { children, snapshot, targets } = directory
-    know(directory, createSnapshot(noNames, 0))
+    know(directory, createFileStates(noNames, 0))
     for (const [index, name] of snapshot.names.names.entries()) if (snapshot.serves(index)) tell(directory, name, true)
     for (const target of directory.linked) {
       const others = linked.get(target)
@@ -348,7 +356,7 @@ function createDirectory(parent: Directory | undefined, position: OpenedEntry): 
     linked: new Set(),
     turned: new Set(),
     aliases: position.aliases,
-    snapshot: createSnapshot(noNames, 0),
+    snapshot: createFileStates(noNames, 0),
     handle: undefined,
     heard: new Set(),
     whole: false,
@@ -501,7 +509,7 @@ function createScan(options: TreeOptions, visit: Visit) {
   ): Promise<MaybeStats> => {
     if (!directory.snapshot.names.links.has(name)) {
       if (stats === undefined || servableKind(stats, position.device, permit) !== 'file') return undefined
-      return modeAllows(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
+      return modeAllowsReading(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
     }
     try {
       const found = await walk.enter(position, name, false, signal)
@@ -576,7 +584,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     const found = await names.of(position, signal)
     const all = [...found.names.keys()]
     if (cause === 'first') {
-      directories.know(directory, createSnapshot(found, directory.since))
+      directories.know(directory, createFileStates(found, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
       // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
       const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
@@ -649,7 +657,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
   const ended = new AbortController()
   const send = (message: WatchThreadMessage) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
-  const taken = createEvent()
+  const taken = createAutoResetEvent()
   let dues = async (): Promise<DirectoryUpdates> => []
   let look = async (): Promise<boolean> => false
   port.on('message', (request: WatchRequest) => {
@@ -712,7 +720,7 @@ export async function watchFiles(
   const permit = { hardlinks, allowMounts }
   const pool = createPool(1)
   const visible = createVisibility(options)
-  const places = await openAgain(options.root, { allowMounts, portable }, pool)
+  const places = await reopenRoot(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreFileOptions(options) })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
@@ -731,7 +739,7 @@ export async function watchFiles(
   const speaks = ({ local }: Place) => local || portable
   const ledger = createUpdateCollector()
   const parts = { handles, schedule, pending, ledger, speaks }
-  const directories = createDirectories({ ...parts, prompt: !portable, limit: maxEntries })
+  const directories = createDirectoryTracker({ ...parts, prompt: !portable, limit: maxEntries })
   const leaveOut = createLeaveOut(log)
   const tree = createTree({ directories, schedule, walk, names, permit, pool, leaveOut, log, signal })
   const rounds = createRounds({

@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { type ErrorKind, errorCodeOf, ResourceError, unavailable } from '../../core/errors.ts'
-import { createEvent, withResolvers } from '../../core/kit/abort.ts'
+import { createAutoResetEvent, withResolvers } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { canonicalPath } from '../../core/path.ts'
@@ -24,7 +24,7 @@ export interface WatchHandle {
 export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
 
 /** The file system watches of a mount. */
-export interface Handles {
+export interface WatchHandles {
   /**
    * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
    *
@@ -50,7 +50,7 @@ export function createHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
   options: HandlesOptions,
-): Handles {
+): WatchHandles {
   return recursive ? createTreeHandles(root, options) : createWatchHandles(watches, options)
 }
 
@@ -72,7 +72,7 @@ const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : n
  *
  * @param limit Maximum number of watches.
  */
-export function createWatchHandles(limit: number, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
+export function createWatchHandles(limit: number, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
   const most = Math.ceil(queueLength() / 2)
   let count = 0
   let full = false
@@ -148,7 +148,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
  * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths in all, and on Windows nobody could rename or
  * delete a directory that has a watch of its own.
  */
-function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
+function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
   /** Listeners by the canonical path of their directory. A directory behind a link has several. */
   const listeners = new Map<string, Set<OnFileEvent>>()
   let watcher: ReturnType<WatchFile> | undefined
@@ -245,7 +245,7 @@ export function createSchedule<T extends object>() {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
   let wakeAt = 0
-  const event = createEvent()
+  const event = createAutoResetEvent()
 
   const put = (item: T, due: number) => {
     const known = items.get(item)
@@ -408,7 +408,7 @@ export function createPendingChanges() {
   let changes = new Map<string, Change>()
   let all = false
   let ended: { readonly error?: unknown } | undefined
-  const event = createEvent()
+  const event = createAutoResetEvent()
   let draining: (() => void)[] = []
 
   const drain = () => {
@@ -749,7 +749,7 @@ function openInbox(
 ) {
   const { port1: port, port2 } = new MessageChannel()
   const messages: Exclude<WatchThreadMessage, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
-  const arrival = createEvent()
+  const arrival = createAutoResetEvent()
   let closed = false
   let failure: unknown
   /** The calls of `look` that the thread has not answered, in their order. */

@@ -2,10 +2,10 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { text } from '../../schema/fields.ts'
 import { pathEffects, serviceEffects } from '../../schema/shapes.ts'
-import { resolveFolder } from '../../schema/values.ts'
+import { resolveConfigPath } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { s3Shape } from '../s3/config.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `gcs`. */
 const gcsShape = {
@@ -23,7 +23,7 @@ const gcsShape = {
     .optionalKey('Sends no credentials, for public buckets. By default false: without credentials no request is sent.'),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'The objects of a bucket of Google Cloud Storage.',
   shape: gcsShape,
   needs: { keyFile: 'file' },
@@ -38,7 +38,7 @@ export const open: OpenSource<typeof source> = async (given, { folder, log, docu
   const { endpoint, insecure, keyFile, userProject, anonymous } = given
   const options = bucketOptions(given)
   const { gcs } = await import('./index.ts')
-  const key = keyFile === undefined ? undefined : resolveFolder(keyFile, folder)
+  const key = keyFile === undefined ? undefined : resolveConfigPath(keyFile, folder)
   return documents(
     await gcs({ ...options, ...defined({ endpoint, insecure, keyFile: key, userProject, anonymous }), log }),
   )

@@ -1,11 +1,11 @@
 import { defined } from '../../core/kit/object.ts'
 import type { OptionsOfModule, SourceAccount } from '../source.ts'
-import { gdriveClient, tokenFileOf } from './config.ts'
+import { gdriveOAuthClient, tokenFileOf } from './config.ts'
 import { requestConsent } from './credentials.ts'
 
 /** How a person lets a mount of Drive read their files: the OAuth client, the file of the token, and the request for consent. */
 export const account: SourceAccount = {
-  clientOf: gdriveClient,
+  clientOf: gdriveOAuthClient,
   tokenFileOf,
   ask: async ({ endpoint }: OptionsOfModule<typeof import('./config.ts')>, client, request) =>
     `${JSON.stringify(await requestConsent({ client, ...request, ...defined({ endpoint }) }), undefined, 2)}\n`,

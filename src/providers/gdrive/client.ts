@@ -10,8 +10,8 @@ import type { RawFile } from './model.ts'
 import type { Credentials } from './options.ts'
 import {
   createTransport,
-  isExpiredChanges,
-  isQuota,
+  isExpiredChangesFault,
+  isQuotaFault,
   isTransientFault,
   type RequestFault,
   type RequestSubject,
@@ -134,7 +134,7 @@ export function createDriveClient(options: DriveClientOptions) {
             },
             options,
           ),
-        (fault) => (isExpiredChanges(fault) ? new ExpiredChangesError() : toCallerError(fault, 'drive')),
+        (fault) => (isExpiredChangesFault(fault) ? new ExpiredChangesError() : toCallerError(fault, 'drive')),
       )
       const from = typeof newStartPageToken === 'string' ? newStartPageToken : undefined
       return { ...pageOf<drive_v3.Schema$Change>(changes, nextPageToken), from }
@@ -182,7 +182,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
     if (attempt >= attempts || !isTransientFault(fault)) return undefined
     const mostMs = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs)
     const waitMs = Math.max(fault.retryAfterMs ?? 0, mostMs * (0.5 + Math.random() * 0.5))
-    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(waitMs, maxQuietMs))
+    if (isQuotaFault(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(waitMs, maxQuietMs))
     return waitMs
   }
 

@@ -3,16 +3,16 @@ import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { createRefuser, type Finding, refusal } from '../../schema/refusals.ts'
 import {
-  documentEffects,
+  documentEffectRules,
   documentsShape,
   pathEffects,
   secretEffects,
   serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
-import { readSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
-import { ownFiles } from '../../secrets/own-files.ts'
-import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
+import { readSecret, requireSecret, resolveConfigPath } from '../../schema/values.ts'
+import { ownCredentialFiles } from '../../secrets/own-files.ts'
+import { defineSourceSchema, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
   error: refusal(
@@ -46,7 +46,7 @@ const gdriveShape = {
     'The secret of the OAuth client in "clientId", as { "env": "NAME" } or { "file": "path" }.',
   ),
   tokenFile: text.optionalKey(
-    `The file in which \`hikidashi auth gdrive\` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "${ownFiles.driveToken}".`,
+    `The file in which \`hikidashi auth gdrive\` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "${ownCredentialFiles.driveToken}".`,
   ),
   key: secret.optionalKey('The key of a service account in JSON, as { "file": "key.json" } or { "env": "NAME" }.'),
   subject: text.optionalKey(
@@ -92,23 +92,23 @@ function servedCredentials(
   { address, folder, servedBy }: FindingContext,
 ): readonly Finding[] {
   const files = {
-    tokenFile: clientId === undefined ? undefined : (tokenFile ?? ownFiles.driveToken),
+    tokenFile: clientId === undefined ? undefined : (tokenFile ?? ownCredentialFiles.driveToken),
     key: (Object(key) as Readonly<Record<string, unknown>>).file,
   }
   return Object.entries(files).flatMap(([name, file]) => {
-    const by = typeof file === 'string' ? servedBy(resolveFolder(file, folder)) : undefined
+    const by = typeof file === 'string' ? servedBy(resolveConfigPath(file, folder)) : undefined
     if (by === undefined) return []
     return [
       {
         path: ['mounts', address, ...(name === 'tokenFile' && tokenFile === undefined ? [] : [name])],
         message: `The file ${String(file)} would lie in the folder that ${JSON.stringify(by)} serves.`,
-        fix: `Set "${name}" to a path in a folder that no mount serves, such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownFiles.driveToken}".`,
+        fix: `Set "${name}" to a path in a folder that no mount serves, such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownCredentialFiles.driveToken}".`,
       },
     ]
   })
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Files and documents of Google Drive.',
   shape: gdriveShape,
   check: checkGdrive,
@@ -116,7 +116,7 @@ export const source = defineSource({
   effects: {
     always: ({ endpoint }) => serviceEffects(endpoint ?? 'Google Drive'),
     options: {
-      ...documentEffects,
+      ...documentEffectRules,
       clientId: secretEffects,
       clientSecret: secretEffects,
       tokenFile: pathEffects,
@@ -153,7 +153,7 @@ function whatOf({ folder, drives, shared }: GdriveMount) {
 
 async function credentialsOf(options: GdriveMount, folder: string) {
   const { key, subject } = options
-  const client = await gdriveClient(options, folder)
+  const client = await gdriveOAuthClient(options, folder)
   if (client !== undefined) return { kind: 'person', client, tokenFile: tokenFileOf(options, folder) } as const
   if (key === undefined) return { kind: 'default' } as const
   const text = await readSecret('key', key, folder)
@@ -161,7 +161,7 @@ async function credentialsOf(options: GdriveMount, folder: string) {
 }
 
 /** Returns the OAuth client of a mount; undefined if it has none. */
-export async function gdriveClient({ clientId, clientSecret }: GdriveMount, folder: string) {
+export async function gdriveOAuthClient({ clientId, clientSecret }: GdriveMount, folder: string) {
   if (clientId === undefined) return undefined
   const id = await requireSecret('clientId', clientId, folder)
   const secret = clientSecret === undefined ? undefined : await requireSecret('clientSecret', clientSecret, folder)
@@ -169,6 +169,6 @@ export async function gdriveClient({ clientId, clientSecret }: GdriveMount, fold
 }
 
 /** Returns the path of the file with the OAuth tokens of a person. */
-export function tokenFileOf({ tokenFile = ownFiles.driveToken }: GdriveMount, folder: string): string {
-  return resolveFolder(tokenFile, folder)
+export function tokenFileOf({ tokenFile = ownCredentialFiles.driveToken }: GdriveMount, folder: string): string {
+  return resolveConfigPath(tokenFile, folder)
 }

@@ -19,10 +19,10 @@ import type {
 import { directoryMimeType } from '../../core/view.ts'
 import { createPoller } from '../../wrap/polled.ts'
 import { createDriveClient } from './client.ts'
-import { isServed, mayRead, shownType, titleFromName } from './model.ts'
+import { isServed, listedMimeType, mayRead, titleFromName } from './model.ts'
 import { completeGdriveOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type DescribedFile } from './read.ts'
-import { createScanner } from './scan.ts'
+import { createDriveScanner } from './scan.ts'
 import { createDriveSnapshotKeeper, type DriveSnapshotKeeper, type DriveState } from './snapshot.ts'
 import { type DriveTree, diffDriveTrees, type FileAtPath, fileAt, indexFrom } from './tree.ts'
 
@@ -54,7 +54,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
   const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
     completeGdriveOptions(options)
   const client = createDriveClient({ credentials, endpoint, timeoutMs })
-  const scanner = createScanner(client, shortcuts, permissions, maxFiles, log)
+  const scanner = createDriveScanner(client, shortcuts, permissions, maxFiles, log)
   const snapshot = createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log })
   const reader = createFileReader(client, maxBytes)
   const { watch, catchUp, lookedAt, degraded, lately } = createDriveWatch(snapshot, intervalMs)
@@ -191,7 +191,7 @@ function driveFileEntry({ path, name, file }: FileAtPath): Entry {
   return {
     path,
     ...defined({ title }),
-    mimeType: shownType(file),
+    mimeType: listedMimeType(file),
     ...defined({ size, modified }),
     version,
     ...(Object.keys(origin).length === 0 ? {} : { meta: { [metaKeys.drive]: origin } }),

@@ -1,6 +1,6 @@
 import type { drive_v3 } from '@googleapis/drive'
 import { defined } from '../../core/kit/object.ts'
-import { indexer } from '../../core/mount-reader.ts'
+import { indexerPrincipal } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { mimeTypeByName } from '../files/options.ts'
 
@@ -43,13 +43,13 @@ const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileD
 const told = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
 /** Returns the fields requested for listing and for reading files: Google sends nothing else. */
-export function fieldsOf(withReaders: boolean): { readonly listed: string; readonly told: string } {
+export function requestedFields(withReaders: boolean): { readonly listed: string; readonly told: string } {
   const fields = withReaders ? `${listed},${shared}` : listed
   return { listed: fields, told: `${fields},${told}` }
 }
 
 /** Whether a text has the form of a Drive id. Anything else is never sent. */
-export function isId(text: string): boolean {
+export function isDriveId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,128}$/.test(text)
 }
 
@@ -61,7 +61,7 @@ export function parseDriveFile(raw: RawFile, readers?: Readers): DriveFile | und
   const { id, name, mimeType, parents, size, modifiedTime, capabilities, shortcutDetails, trashed, sharedWithMeTime } =
     raw
   const { webViewLink } = raw
-  if (typeof id !== 'string' || !isId(id)) return undefined
+  if (typeof id !== 'string' || !isDriveId(id)) return undefined
   const modified = Date.parse(modifiedTime ?? '')
   const bytes = size === undefined || size === null ? Number.NaN : Number(size)
   const type = mimeType ?? ''
@@ -72,13 +72,13 @@ export function parseDriveFile(raw: RawFile, readers?: Readers): DriveFile | und
     id,
     name: typeof name === 'string' ? name : '',
     type,
-    parent: parent !== undefined && isId(parent) ? parent : undefined,
+    parent: parent !== undefined && isDriveId(parent) ? parent : undefined,
     ...(isStored(type) && Number.isSafeInteger(bytes) && bytes >= 0 ? { size: bytes } : {}),
     ...(Number.isSafeInteger(modified) ? { modified } : {}),
     version: fileVersion(raw),
     ...(typeof webViewLink === 'string' ? { link: webViewLink } : {}),
     ...defined({ revision }),
-    ...(target !== undefined && isId(target) ? { target } : {}),
+    ...(target !== undefined && isDriveId(target) ? { target } : {}),
     readable: capabilities?.canDownload !== false,
     trashed: trashed === true,
     ...(typeof sharedWithMeTime === 'string' ? { top: true } : {}),
@@ -167,7 +167,7 @@ export function isServed({ type, readable, trashed, size }: DriveFile): boolean 
 }
 
 /** Returns the MIME type for the listing. */
-export function shownType(file: DriveFile): string {
+export function listedMimeType(file: DriveFile): string {
   return exportFormatsOf(file.type)?.mimeType ?? storedTypeOf(file)
 }
 
@@ -250,7 +250,7 @@ function isName(text: unknown): text is string {
  * read every file. False when the readers are unknown.
  */
 export function mayRead(principal: Principal, readers: Readers | undefined): boolean {
-  if (principal === indexer) return true
+  if (principal === indexerPrincipal) return true
   if (readers === undefined) return false
   const { roles } = principal
   return readers.has(everybody) || roles.some((role) => role !== everybody && readers.has(role.toLowerCase()))

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { isId } from './model.ts'
+import { isDriveId } from './model.ts'
 import { parseLoopbackEndpoint } from './transport.ts'
 
 export type Credentials =
@@ -56,7 +56,7 @@ export function completeGdriveOptions(options: GdriveOptions) {
   const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options
   const ids = what.kind === 'folder' ? [what.id] : what.kind === 'drives' ? (what.ids ?? []) : []
   for (const id of ids)
-    if (!isId(id))
+    if (!isDriveId(id))
       throw invalid(
         'The id of a folder or shared drive is not valid. Write the last part of the link to it.',
         'configuration',

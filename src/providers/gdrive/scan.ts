@@ -5,12 +5,12 @@ import type { Corpus, DriveClient } from './client.ts'
 import {
   createReaderLookup,
   type DriveFile,
-  fieldsOf,
   folderType,
-  isId,
+  isDriveId,
   parseDriveFile,
   type RawFile,
   type ReadPermissions,
+  requestedFields,
   shortcutType,
 } from './model.ts'
 import type { ServedPart, ShortcutPolicy } from './options.ts'
@@ -21,7 +21,7 @@ const [perQuery, parallel] = [40, 4]
 const maxTargets = 5000
 
 export type DriveFiles = Map<string, DriveFile>
-export type Scanner = ReturnType<typeof createScanner>
+export type DriveScanner = ReturnType<typeof createDriveScanner>
 
 interface Folder {
   readonly id: string
@@ -33,14 +33,14 @@ interface Folder {
  *
  * @param withReaders Whether to find out who may read each file.
  */
-export function createScanner(
+export function createDriveScanner(
   client: DriveClient,
   shortcuts: ShortcutPolicy,
   withReaders: boolean,
   maxFiles: number,
   log: Log,
 ) {
-  const fields = fieldsOf(withReaders)
+  const fields = requestedFields(withReaders)
   const readersOf = createReaderLookup()
 
   const lookUp =
@@ -253,6 +253,6 @@ function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSign
 }
 
 function known(id: string | null | undefined): string {
-  if (typeof id === 'string' && isId(id)) return id
+  if (typeof id === 'string' && isDriveId(id)) return id
   throw unavailable('Google answered with a file that has no id. Try again later.')
 }

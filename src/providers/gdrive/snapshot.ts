@@ -5,7 +5,7 @@ import { untilAbort } from '../files/place.ts'
 import { type Corpus, type DriveClient, ExpiredChangesError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { ServedPart, ShortcutPolicy } from './options.ts'
-import { type DriveFiles, type DriveRoots, findDriveRoots, type Scanner } from './scan.ts'
+import { type DriveFiles, type DriveRoots, type DriveScanner, findDriveRoots } from './scan.ts'
 import { buildTree, type DriveTree } from './tree.ts'
 
 interface FeedPosition {
@@ -28,7 +28,7 @@ export interface DriveState {
 
 interface SnapshotParts {
   readonly client: DriveClient
-  readonly scanner: Scanner
+  readonly scanner: DriveScanner
   readonly what: ServedPart
   readonly shortcuts: ShortcutPolicy
   /** Maximum age of a snapshot that answers are taken from, in milliseconds. */

@@ -157,7 +157,7 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /** Whether Google limits the rate of requests. */
-export function isQuota({ status, reason }: RequestFault): boolean {
+export function isQuotaFault({ status, reason }: RequestFault): boolean {
   return status === 429 || (status === 403 && reason !== undefined && quota.has(reason))
 }
 
@@ -166,12 +166,12 @@ const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitE
 /** Whether a retry may succeed. */
 export function isTransientFault(fault: RequestFault): boolean {
   const { status, code } = fault
-  if (status !== undefined) return status === 408 || status >= 500 || isQuota(fault)
+  if (status !== undefined) return status === 408 || status >= 500 || isQuotaFault(fault)
   return code !== 'EREFUSED' && code !== tooLong
 }
 
 /** Whether Google no longer knows the token in the feed of changes. */
-export function isExpiredChanges({ status = 0, reason }: RequestFault): boolean {
+export function isExpiredChangesFault({ status = 0, reason }: RequestFault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
@@ -183,7 +183,8 @@ export type RequestSubject = 'file' | 'drive'
  */
 export function toCallerError(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
-  if (isQuota(fault)) return unavailable('Google limits the rate of requests. Try again later, or raise the quota.')
+  if (isQuotaFault(fault))
+    return unavailable('Google limits the rate of requests. Try again later, or raise the quota.')
   if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
     return unavailable(
       'Google no longer accepts the credentials: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +

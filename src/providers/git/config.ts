@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, size, text } from '../../schema/fields.ts'
 import {
-  documentEffects,
+  documentEffectRules,
   documentsShape,
   pathEffects,
   pathsEffects,
@@ -9,7 +9,7 @@ import {
   withoutEffects,
 } from '../../schema/shapes.ts'
 import { filesShape } from '../files/config.ts'
-import { defineSource } from '../source.ts'
+import { defineSourceSchema } from '../source.ts'
 
 /** The options of mounts of `git`, besides those of every mount of documents (`documentsShape`). */
 const gitShape = {
@@ -39,14 +39,14 @@ const gitShape = {
   ),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'The history of a repository.',
   shape: { ...gitShape, ...documentsShape },
   needs: { repository: 'folder' },
   // The installed git runs nothing of a repository (docs/security.md): starting it is no effect, but naming another program is.
   effects: {
     options: {
-      ...documentEffects,
+      ...documentEffectRules,
       repository: pathEffects,
       alternates: pathsEffects,
       git: programEffects,

@@ -3,7 +3,7 @@ import { type BigIntStats, constants, type Dirent, type Stats } from 'node:fs'
 import { lstat, open, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
-import { isLocalDisk } from '../../core/kit/local-disk.ts'
+import { isLocalFileSystem } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
 import { type FolderBounds, LeadsOutError, pathWithin, tryRealPath } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
@@ -106,7 +106,7 @@ function described(fd: number, path: string, local?: boolean): Folder {
     shared: `/proc/${process.pid}/fd/${fd}`,
     path,
     identity: `${dev}:${ino}`,
-    local: local ?? isLocalDisk(fs.statfsSync(at).type),
+    local: local ?? isLocalFileSystem(fs.statfsSync(at).type),
     close: () => {
       if (open) fs.closeSync(fd)
       open = false
@@ -142,7 +142,7 @@ export async function readDirectoryEntries(folder: Folder): Promise<readonly Dir
 }
 
 /** Does the same as {@link readSmallFile} for a file in a directory. */
-export function readEntry(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
+export function readFolderFile(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }
 
@@ -480,7 +480,7 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   const info = await openSubfolder(directory, 'info')
   if (info === undefined) return []
   try {
-    const text = (await readEntry(info, 'alternates', maxAlternatesBytes))?.toString('utf8') ?? ''
+    const text = (await readFolderFile(info, 'alternates', maxAlternatesBytes))?.toString('utf8') ?? ''
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     if (lines.some((line) => line.startsWith('"'))) throw new Error('a path in it is quoted')
     return lines
@@ -530,7 +530,7 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
  *
  * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository format.
  */
-export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
+export async function readRepositoryConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parseGitConfig(await readConfigFile(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
@@ -553,7 +553,7 @@ function isPromisor(key: string, value: string): boolean {
 
 async function readConfigFile(gitDir: Folder): Promise<Buffer> {
   try {
-    return (await readEntry(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
+    return (await readFolderFile(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
     throw repositoryConfigError(
       `has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`,

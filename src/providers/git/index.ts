@@ -8,7 +8,7 @@ import { fileSystemError } from './launch.ts'
 import { createCompleter, createDates, createGitDirectories, createGitLister, dateKey, describeFile } from './list.ts'
 
 import { createBlobReader, isMissingObjectError } from './objects.ts'
-import { createTextPages, pageType } from './pages.ts'
+import { createTextPages, pageMimeType } from './pages.ts'
 import { type CommitResolver, createCommitResolver, type RefTable } from './refs.ts'
 import { completeGitOptions, type GitOptions, openRepository, type Repository } from './repository.ts'
 
@@ -225,26 +225,26 @@ const templates: readonly Template[] = [
     title: 'The history of a ref, or of a path at it',
     description:
       'Commits, newest first, a line each: id, date, author, refs, subject. since and until take 2026-11-21 or "2 weeks"; author a part of a name or address; limit is 100 by default.',
-    mimeType: pageType,
+    mimeType: pageMimeType,
   },
   {
     template: 'commits/{sha}',
     name: 'Commit',
     title: 'One commit: message, author, changes, patch',
     description: 'sha is a commit id, or its first seven or more digits, as logs show them.',
-    mimeType: pageType,
+    mimeType: pageMimeType,
   },
   {
     template: 'diff/{+from}/{+to}{?path}',
     name: 'Diff',
     title: 'Changes between two refs or commits',
     description: 'The changed files with numbers of lines, and the patch; with a path, only for that path.',
-    mimeType: pageType,
+    mimeType: pageMimeType,
   },
   {
     template: 'blame/{+ref}/{+path}',
     name: 'Blame',
     title: 'The last commit and author of each line of a file',
-    mimeType: pageType,
+    mimeType: pageMimeType,
   },
 ]

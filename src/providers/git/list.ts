@@ -1,7 +1,7 @@
 import { completeFromValues } from '../../core/completion.ts'
 import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { followAbortFor } from '../../core/kit/abort.ts'
-import { createSlices, eventLoopYield, type Slices } from '../../core/kit/event-loop-yield.ts'
+import { createSlices, eventLoopYield, type TimeSlices } from '../../core/kit/event-loop-yield.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
@@ -21,7 +21,7 @@ import {
   type TreeReader,
 } from './objects.ts'
 import { type LogLine, readLog } from './pages.ts'
-import { type CommitResolver, type NameChildren, type NameNode, nameAt, type Refs, type RefTable } from './refs.ts'
+import { type CommitResolver, type NameChildren, type NameNode, type Refs, type RefTable, refNameAt } from './refs.ts'
 import { completeGitOptions, openRepository } from './repository.ts'
 
 /** A directory of a tree, at a commit. */
@@ -154,7 +154,7 @@ function refNameItems(names: NameNode, { length, keyAt }: NameChildren): GitItem
  * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a directory
  * that is only a prefix of ref names is merged with a directory of files.
  */
-async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: Slices): Promise<GitItems> {
+async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: TimeSlices): Promise<GitItems> {
   const hidden = new Uint8Array(files.length)
   for (let i = 0; i < children.length; i++) {
     const name = children.keyAt(i).slice(0, -1)
@@ -382,7 +382,7 @@ export function createCompleter(
     const offered = offers(value)
     if (table.head !== undefined) offered.take('HEAD')
     for (let i = 0; i < table.refs.length; i++) {
-      offered.take(table.names.shortest(nameAt(table.refs, i)))
+      offered.take(table.names.shortest(refNameAt(table.refs, i)))
       if (slices.due()) await slices.rest()
     }
     return offered.completion()

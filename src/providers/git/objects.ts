@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
-import { createSlices, eventLoopYield, type Slices, sortInSlices } from '../../core/kit/event-loop-yield.ts'
+import { createSlices, eventLoopYield, sortInSlices, type TimeSlices } from '../../core/kit/event-loop-yield.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { segmentFault } from '../../core/path.ts'
@@ -11,7 +11,7 @@ import { mimeTypeOfFile } from '../files/options.ts'
 import { rangeWithin } from '../files/place.ts'
 import { endProcess, isOutOfMemory, type Launcher, memoryError, missingObjectFault } from './launch.ts'
 
-export type CatFileProcess = ReturnType<typeof createCatFileProcess>
+export type CatFileQueue = ReturnType<typeof createCatFileQueue>
 
 interface Request {
   readonly name: string
@@ -33,7 +33,7 @@ const idleMs = 60_000
 type Mode = '--batch' | '--batch-check'
 
 /** Creates a queue of requests for a long-lived `git cat-file` process, which is started on demand. */
-export function createCatFileProcess(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
+export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -283,7 +283,7 @@ const maxKeptObjectBytes = 4 * 1024 * 1024
 
 /** Creates the reader of the objects of the repository, by full id. Every call has a time-out of its own. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
-  const make = (mode: '--batch' | '--batch-check') => createCatFileProcess(mode, launcher.start, timeoutMs)
+  const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const known = createLruCache<BatchObject>(maxFacts)
@@ -295,7 +295,7 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
    * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
    * large object.
    */
-  const readiest = (): CatFileProcess => {
+  const readiest = (): CatFileQueue => {
     const quick = contents.find((batch) => batch.delay() < busyTimeoutMs)
     return quick ?? contents.reduce((best, batch) => (batch.delay() < best.delay() ? batch : best))
   }
@@ -399,7 +399,7 @@ interface Columns {
  * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
  * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
  */
-export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<GitTree> {
+export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: TimeSlices): Promise<GitTree> {
   const stored = await readColumns(bytes, idBytes, slices)
   const columns = await withoutTwins(await inPathOrder(stored, slices), slices)
   const nameAt = (index: number): string => {
@@ -422,7 +422,7 @@ export async function parseTree(oid: string, bytes: Buffer, idBytes: number, sli
   }
 }
 
-async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Promise<Columns> {
+async function readColumns(bytes: Buffer, idBytes: number, slices: TimeSlices): Promise<Columns> {
   const room = Math.ceil(bytes.length / (fewestBytes + idBytes))
   const columns = { bytes, starts: new Uint32Array(room), kinds: new Uint8Array(room) }
   let length = 0
@@ -444,7 +444,7 @@ async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Prom
 }
 
 /** Returns the entries in path order; the same object if git stored them so. */
-async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
+async function inPathOrder(columns: Columns, slices: TimeSlices): Promise<Columns> {
   let sorted = true
   for (let i = 1; i < columns.length && sorted; i++) {
     sorted = compareEntries(columns, i - 1, i) <= 0
@@ -460,7 +460,7 @@ async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
 }
 
 /** Leaves out duplicate entries, and directories with the name of a file. */
-async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> {
+async function withoutTwins(columns: Columns, slices: TimeSlices): Promise<Columns> {
   const { bytes, length, starts } = columns
   const kept: number[] = []
   for (let i = 0; i < length; i++) {
@@ -474,7 +474,7 @@ async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> 
   return kept.length === length ? columns : select(columns, kept, slices)
 }
 
-async function select(columns: Columns, indices: readonly number[], slices: Slices): Promise<Columns> {
+async function select(columns: Columns, indices: readonly number[], slices: TimeSlices): Promise<Columns> {
   const starts = new Uint32Array(indices.length)
   const kindColumn = new Uint8Array(indices.length)
   for (const [position, index] of indices.entries()) {

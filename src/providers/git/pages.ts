@@ -72,12 +72,12 @@ export interface TextPage {
   readonly immutable?: boolean
 }
 
-export const pageType = 'text/plain'
+export const pageMimeType = 'text/plain'
 
 export function textPageContent({ text, cut, version, immutable }: TextPage): Content {
   return {
     text,
-    mimeType: pageType,
+    mimeType: pageMimeType,
     ...defined({ version }),
     ...(immutable === true ? { immutable } : {}),
     ...(cut ? { meta: { 'dev.hikidashi/truncated': true } } : {}),
@@ -830,7 +830,7 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
     /** Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is missing. */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const found = await plan(path, table, signal)
-      return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageType })
+      return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageMimeType })
     },
     read: async (path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined> => {
       const found = await plan(path, table, signal)
@@ -859,7 +859,7 @@ async function writeDifference(
 }
 
 function pageMetadata(title: string, description: string) {
-  return { title, description, mimeType: pageType }
+  return { title, description, mimeType: pageMimeType }
 }
 
 /** Maximum number of refs whose names a log shows. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
-import { createSlices, type Slices, sortInSlices } from '../../core/kit/event-loop-yield.ts'
+import { createSlices, sortInSlices, type TimeSlices } from '../../core/kit/event-loop-yield.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
@@ -50,18 +50,18 @@ function nameStart({ starts, idLength }: RefList, index: number): number {
   return (starts[index] ?? 0) + idLength + 1
 }
 
-export function nameAt(list: RefList, index: number): string {
+export function refNameAt(list: RefList, index: number): string {
   const start = nameStart(list, index)
   return list.bytes.toString('utf8', start, list.bytes.indexOf(lineFeed, start) - 1)
 }
 
 /** Returns the id of a ref in hexadecimal digits. */
-export function oidAt({ bytes, starts, idLength }: RefList, index: number): string {
+export function refIdAt({ bytes, starts, idLength }: RefList, index: number): string {
   return bytes.toString('latin1', starts[index], (starts[index] ?? 0) + idLength)
 }
 
 export function refAt(list: RefList, index: number): Ref {
-  return { name: nameAt(list, index), oid: oidAt(list, index) }
+  return { name: refNameAt(list, index), oid: refIdAt(list, index) }
 }
 
 /** Whether a ref whose name begins with a key (which ends in a slash) has no longer name: a search by prefix also finds longer ones. */
@@ -70,7 +70,7 @@ export function isWholeName(list: RefList, index: number, key: string): boolean 
 }
 
 /** Yields the refs of a list. Lets other work run between time slices. */
-export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref> {
+export async function* refsIn(list: RefList, slices: TimeSlices): AsyncGenerator<Ref> {
   for (let i = 0; i < list.length; i++) {
     yield refAt(list, i)
     if (slices.due()) await slices.rest()
@@ -121,7 +121,11 @@ export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean 
 }
 
 /** Whether a ref of the list has the object id. Compares the ids in time slices. */
-async function holdsId({ bytes, starts, idLength, length }: RefList, oid: string, slices: Slices): Promise<boolean> {
+async function holdsId(
+  { bytes, starts, idLength, length }: RefList,
+  oid: string,
+  slices: TimeSlices,
+): Promise<boolean> {
   const id = Buffer.from(oid)
   if (id.length !== idLength) return false
   for (let i = 0; i < length; i++) {
@@ -143,7 +147,7 @@ export async function parseRefs(
   bytes: Buffer,
   idLength: number,
   keeps: (name: string) => boolean,
-  slices: Slices,
+  slices: TimeSlices,
 ): Promise<RefList> {
   let lines = 0
   for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {
@@ -164,7 +168,7 @@ export async function parseRefs(
 }
 
 /** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
-async function sortRefs(list: RefList, slices: Slices): Promise<RefList> {
+async function sortRefs(list: RefList, slices: TimeSlices): Promise<RefList> {
   let isSorted = true
   for (let i = 1; i < list.length && isSorted; i++) {
     isSorted = compareRefs(list, i - 1, list, i) < 0
@@ -214,7 +218,7 @@ export interface NameNode {
   /** Whether longer names begin with this one. */
   readonly goesOn: boolean
   child(segment: string): NameNode | undefined
-  children(slices: Slices): Promise<NameChildren>
+  children(slices: TimeSlices): Promise<NameChildren>
 }
 
 /** The child segments of a name in path order, each with a final `/`. They are decoded on demand. */
@@ -240,7 +244,7 @@ interface RefsBelow extends IndexRange {
 }
 
 /** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
-export function createNames(list: RefList) {
+export function createRefNames(list: RefList) {
   const remembered = createLruCache<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
 
@@ -313,10 +317,10 @@ export function createNames(list: RefList) {
   }
 }
 
-type RefNames = ReturnType<typeof createNames>
+type RefNames = ReturnType<typeof createRefNames>
 
 /** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
-async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: Slices): Promise<NameChildren> {
+async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: TimeSlices): Promise<NameChildren> {
   const all = await Promise.all(
     ranges.map(async (range) => ({
       length: Buffer.byteLength(range.prefix),
@@ -343,7 +347,7 @@ async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: S
 }
 
 /** Returns the index of the first ref of each child. */
-async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: Slices): Promise<Uint32Array> {
+async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: TimeSlices): Promise<Uint32Array> {
   const begins = new Uint32Array(end - start)
   const length = Buffer.byteLength(prefix)
   let count = 0
@@ -474,7 +478,7 @@ export function createRefs(options: RefsOptions) {
         if (headOid !== undefined) yield headOid
         for await (const ref of refsIn(refs, createSlices(options.onEntries))) yield ref.oid
       },
-      names: createNames(refs),
+      names: createRefNames(refs),
       fingerprint,
     }
     return last
@@ -505,7 +509,7 @@ export type Refs = ReturnType<typeof createRefs>
 
 const hashPieceBytes = 1024 * 1024
 
-async function hashInParts(hash: Hash, bytes: Buffer, slices: Slices): Promise<void> {
+async function hashInParts(hash: Hash, bytes: Buffer, slices: TimeSlices): Promise<void> {
   for (let at = 0; at < bytes.length; at += hashPieceBytes) {
     hash.update(bytes.subarray(at, at + hashPieceBytes))
     await slices.rest()

@@ -24,9 +24,9 @@ import {
   type RepositoryConfig,
   type RepositoryFolders,
   type RepositoryPlace,
-  readConfig,
   readDirectoryEntries,
-  readEntry,
+  readFolderFile,
+  readRepositoryConfig,
   repositoryConfigError,
   statEntry,
   symbolicLinkError,
@@ -518,7 +518,7 @@ function asLinked(name: string) {
 /** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
 async function readEntryText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
-    return (await readEntry(folder, name, limit))?.toString('utf8') ?? ''
+    return (await readFolderFile(folder, name, limit))?.toString('utf8') ?? ''
   } catch {
     return ''
   }
@@ -587,7 +587,7 @@ async function openWithMirror(
   const location = await locateRepository(settings, async (gitDir) => {
     const folder = await openFolder(gitDir)
     try {
-      return (await readConfig(folder, launcher)).workTree
+      return (await readRepositoryConfig(folder, launcher)).workTree
     } finally {
       folder.close()
     }
@@ -595,7 +595,7 @@ async function openWithMirror(
   const anchors = await openFolderKeeper(location)
   try {
     const { commonDir } = await anchors.current()
-    const config = await readConfig(commonDir, launcher)
+    const config = await readRepositoryConfig(commonDir, launcher)
     requireReader(config, version)
     await warnOfOwner(location, settings)
     return await loadRepository(settings, maxAgeMs, { mirror, launcher, location, anchors, config })

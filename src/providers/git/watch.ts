@@ -9,12 +9,12 @@ import {
   createSchedule,
   createTurnQueue,
   createWatchHandles,
-  type Handles,
   type WatchHandle,
+  type WatchHandles,
 } from '../files/watch.ts'
 import { type Folder, LinkError, openSubfolder, readDirectoryEntries } from './directory.ts'
 import { fileSystemError, type Launcher } from './launch.ts'
-import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
+import { compareRefs, isSameId, type RefTable, refIdAt, refNameAt, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
 
 /** Kind of an event: a change of the refs, or of the index. */
@@ -28,7 +28,7 @@ const maxDirectories = 4096
 /** Creates the watches of the directories of a repository that contain `HEAD`, the refs and the index. */
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
-  handles: Handles,
+  handles: WatchHandles,
   heard: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
@@ -205,9 +205,9 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
     const order = i === old.length ? 1 : j === now.length ? -1 : compareRefs(old, i, now, j)
     if (order !== 0 || !isSameId(old, i, now, j))
       moved.push({
-        names: refNames(order <= 0 ? nameAt(old, i) : nameAt(now, j)),
-        from: order <= 0 ? oidAt(old, i) : undefined,
-        to: order >= 0 ? oidAt(now, j) : undefined,
+        names: refNames(order <= 0 ? refNameAt(old, i) : refNameAt(now, j)),
+        from: order <= 0 ? refIdAt(old, i) : undefined,
+        to: order >= 0 ? refIdAt(now, j) : undefined,
       })
     if (order <= 0) i++
     if (order >= 0) j++

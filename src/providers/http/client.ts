@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { type Guard, refusedHostCode, sendGuarded } from '../../core/address-guard.ts'
+import { type AddressGuard, refusedHostCode, sendGuarded } from '../../core/address-guard.ts'
 import { isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
-import { type HttpUrl, originOf, resolveHttpUrl, speaksNoTls } from '../../core/http-url.ts'
+import { type HttpUrl, isNotTlsCode, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 
 interface ClientOptions {
-  readonly guard: Guard
+  readonly guard: AddressGuard
   /** Time-out of one answer, with all redirects and the whole body, in milliseconds. */
   readonly timeoutMs: number
   /** Maximum size of a body, compressed and uncompressed, in bytes. */
@@ -223,7 +223,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function requestErrorReason(error: unknown): string {
   const code = connectionErrorCode(error)
   if (code === refusedHostCode && error instanceof Error) return error.message
-  if (speaksNoTls(code)) return 'it does not speak TLS'
+  if (isNotTlsCode(code)) return 'it does not speak TLS'
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not HTTP' : code)
 }
 

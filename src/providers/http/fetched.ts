@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
+import { createGuard, parseAllowed, type ResolveHost } from '../../core/address-guard.ts'
 import { invalid, isResourceError, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { formatHttpUrl, type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
@@ -8,7 +8,7 @@ import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
-import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
+import { decodeBytes, encodingLabel } from '../../text/encoding/decode.ts'
 import { createHttpClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachableError } from './client.ts'
 
 export interface FetchedDocument extends MediaType {
@@ -149,7 +149,7 @@ const prescanBytes = 1024
 export function contentFromBytes(bytes: Buffer, { mimeType, charset }: MediaType): Content {
   const facts = mimeType === undefined ? {} : { mimeType }
   if (isText(bytes)) return { ...facts, text: bytes.toString().replace(/^\ufeff/, '') }
-  const label = isTextual(mimeType) ? labelOf(charset ?? charsetIn(bytes, mimeType) ?? '') : undefined
+  const label = isTextual(mimeType) ? encodingLabel(charset ?? charsetIn(bytes, mimeType) ?? '') : undefined
   // Invalid bytes in declared UTF-8 have no known encoding.
   const text = label === undefined || label === 'utf-8' ? undefined : decodeBytes(bytes, label, 'strict')
   if (label === undefined || text === undefined || !text.isWellFormed()) return { ...facts, bytes }
@@ -183,11 +183,11 @@ export interface OriginOptions {
   /** Certificates of additional authorities, besides those that Node trusts. */
   readonly ca?: string
   /** Resolves host names. Default: the system's resolver. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
 }
 
 /** Checks the options, and creates the client of a web server. @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
-export function openOrigin(options: OriginOptions) {
+export function createOriginClient(options: OriginOptions) {
   const {
     allowAddresses = [],
     insecure = false,

@@ -4,7 +4,7 @@ import * as z from '../../schema/builder.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
 import { withoutEffects } from '../../schema/shapes.ts'
 import { sliced } from '../../wrap/sliced.ts'
-import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 import { descriptionShape } from '../web/config.ts'
 import { type InlineResource, inline } from './index.ts'
 
@@ -30,7 +30,7 @@ const inlineShape = {
     .optionalKey('Several resources, by their paths below the address, instead of a single resource at the address.'),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Small resources that the configuration holds itself.',
   shape: inlineShape,
   findings: (_, { address }, options) => (options === undefined ? [] : inlineFindings(address, options)),

@@ -5,7 +5,7 @@ import { defined, requireKeys } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
-import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
+import { decodeBytes, encodingLabel } from '../../text/encoding/decode.ts'
 
 /** A resource whose content is given as text, as bytes, or as a `data:` URI. */
 export type InlineResource = Description & {
@@ -126,7 +126,8 @@ function parseInlineBody(
 
 /** Converts text in the charset that a `data:` URI names to UTF-8. Returns bytes that do not decode unchanged. */
 function inUtf8(bytes: Buffer, mimeType: string, charset: string | undefined): Buffer {
-  const label = charset === undefined || !/^text\/|[/+](?:json|xml)$/.test(mimeType) ? undefined : labelOf(charset)
+  const label =
+    charset === undefined || !/^text\/|[/+](?:json|xml)$/.test(mimeType) ? undefined : encodingLabel(charset)
   if (label === undefined || label === 'utf-8') return bytes
   const text = decodeBytes(bytes, label, 'strict')
   return text === undefined || !text.isWellFormed() ? bytes : Buffer.from(text)

@@ -102,7 +102,7 @@ const times =
   'as=csv gives a table, as=chart a picture (SVG).'
 
 /** URI templates of a source: the series of a metric, and a query if it takes queries. */
-export const templates: readonly Template[] = [
+export const metricTemplates: readonly Template[] = [
   {
     template: seriesTemplate,
     name: 'Series of a metric',

@@ -4,7 +4,7 @@ import { duration, glob, interval, secret, size, text } from '../../schema/field
 import { createRefuser, refusal } from '../../schema/refusals.ts'
 import { allowAddresses, secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
-import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
 import { apiAddress } from './source.ts'
 
@@ -88,7 +88,7 @@ function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.Refineme
       )
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Measurements over time: of Prometheus, or of this server itself.',
   shape: metricsShape,
   check: checkMetrics,

@@ -9,7 +9,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
-import { completeMetrics, parseSeriesRequest, queryTemplate, type SeriesRequest, templates } from './complete.ts'
+import { completeMetrics, metricTemplates, parseSeriesRequest, queryTemplate, type SeriesRequest } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
 import {
   createDirectoryCache,
@@ -20,7 +20,7 @@ import {
   seriesFolder,
 } from './directory.ts'
 import { prometheus } from './prometheus.ts'
-import { maxQueryLength, parseQuery } from './promql.ts'
+import { maxQueryLength, parsePromql } from './promql.ts'
 import type { Credentials } from './request.ts'
 import { selfSource } from './self.ts'
 import { downsampleAnswer, type ShownAnswer } from './shown.ts'
@@ -148,7 +148,9 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     },
     read: async ({ path, params }, context) => [versioned(await read(path, params, context))],
     templates: async () =>
-      source.query === undefined ? templates.filter(({ template }) => template !== queryTemplate) : templates,
+      source.query === undefined
+        ? metricTemplates.filter(({ template }) => template !== queryTemplate)
+        : metricTemplates,
     complete: (request, context) => completeMetrics(request, { source, directories }, context),
     watch: watch.watch,
     degraded: () => (watch.away ? 'unavailable' : undefined),
@@ -223,7 +225,7 @@ function* diffPollStates(before: PollState, now: PollState, sampled: readonly st
 /**
  * Wraps a source with an allow list of metrics. Every other metric is absent: it is not listed, and its series, labels and values are not
  * found. A query is parsed first, and is sent only if every selector in it names exactly one allowed metric; the text sent is the query as it
- * was parsed ({@link parseQuery}).
+ * was parsed ({@link parsePromql}).
  *
  * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
  *
@@ -252,7 +254,7 @@ function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
       return source.select(selector, span, signal)
     },
     query: async (text, when, signal) => {
-      const { metrics, text: checked } = parseQuery(text)
+      const { metrics, text: checked } = parsePromql(text)
       if (!metrics.every(isAllowed))
         throw invalid('The query names a metric that this mount does not serve.', 'parameter', { parameter: 'query' })
       return source.query(checked, when, signal)

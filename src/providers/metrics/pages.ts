@@ -1,5 +1,5 @@
 import { defined, isObject } from '../../core/kit/object.ts'
-import { noAnswerError } from './request.ts'
+import { malformedAnswerError } from './request.ts'
 import type { PageName } from './source.ts'
 
 /** Maximum number of items of a page, and of rules of a group. */
@@ -13,7 +13,7 @@ type MetricFacts = Readonly<Record<string, unknown>>
  * Makes the page `alerts`, `rules` or `targets` of an answer of Prometheus, without facts that change with every read, and without facts that
  * may contain a secret (the scraped addresses with their parameters).
  */
-export function pageOf(name: PageName, data: unknown): MetricFacts {
+export function prometheusPage(name: PageName, data: unknown): MetricFacts {
   switch (name) {
     case 'alerts':
       return alertsIn(data)
@@ -96,7 +96,7 @@ function page(name: string, items: readonly unknown[]): MetricFacts {
 
 function listIn(value: unknown, key: string): readonly MetricFacts[] {
   const list = isObject(value) ? value[key] : undefined
-  if (!Array.isArray(list)) throw noAnswerError()
+  if (!Array.isArray(list)) throw malformedAnswerError()
   return (list as readonly unknown[]).filter(isObject)
 }
 

@@ -1,13 +1,13 @@
 import { ResourceError } from '../../core/errors.ts'
 import { memberOf } from '../../core/kit/object.ts'
 import { parseSampleValue } from '../../core/kit/sample-value.ts'
-import { createElementReader, pageOf } from './pages.ts'
+import { createElementReader, prometheusPage } from './pages.ts'
 import {
-  type ApiError,
   type ClientOptions,
   createPrometheusClient,
   type FormFields,
-  noAnswerError,
+  malformedAnswerError,
+  type PrometheusErrorAnswer,
   type PrometheusRequest,
   prometheusError,
 } from './request.ts'
@@ -70,7 +70,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
         total: 0,
         notes: ['The result of the query is a string, not a series. Write a query that returns numbers.'],
       }
-    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswerError()
+    if (!Array.isArray(memberOf(data, 'result'))) throw malformedAnswerError()
     const notes = [
       ...(histograms === 0
         ? []
@@ -126,7 +126,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     stamp: (signal) => readNewestSampleTime(get, signal),
     page: async (name, signal) => {
       const data = await get(name, name === 'targets' ? [['state', 'active']] : [], signal)
-      return pageOf(name, data)
+      return prometheusPage(name, data)
     },
   }
 }
@@ -173,14 +173,14 @@ function successOf(status: number, body: unknown, query: string | undefined) {
     const warnings = memberOf(body, 'warnings')
     return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
   }
-  if (memberOf(body, 'status') === 'error') throw prometheusError(status, body as ApiError, query)
-  throw status === 200 ? noAnswerError() : prometheusError(status, undefined, query)
+  if (memberOf(body, 'status') === 'error') throw prometheusError(status, body as PrometheusErrorAnswer, query)
+  throw status === 200 ? malformedAnswerError() : prometheusError(status, undefined, query)
 }
 
 function parseStringList(data: unknown): readonly string[] {
   // Some services return null instead of an empty list.
   if (data === null || data === undefined) return []
-  if (!Array.isArray(data)) throw noAnswerError()
+  if (!Array.isArray(data)) throw malformedAnswerError()
   return [
     ...new Set((data as readonly unknown[]).filter((text) => typeof text === 'string' && text.isWellFormed())),
   ] as string[]
@@ -239,7 +239,7 @@ function seriesIn(element: unknown): Series | 'histogram' {
   if (Array.isArray(values)) return seriesOf(labels, values)
   if (value !== undefined) return seriesOf(labels, [value])
   if (memberOf(element, 'histograms') !== undefined || memberOf(element, 'histogram') !== undefined) return 'histogram'
-  throw noAnswerError()
+  throw malformedAnswerError()
 }
 
 /** Maximum number of labels of a series, and maximum length of a label value in characters. */
@@ -247,7 +247,7 @@ const maxLabels = 100
 const maxValue = 1000
 
 function labelsIn(metric: unknown): Labels {
-  if (typeof metric !== 'object' || metric === null) throw noAnswerError()
+  if (typeof metric !== 'object' || metric === null) throw malformedAnswerError()
   const labels = Object.entries(metric).slice(0, maxLabels)
   return new Map(labels.map(([name, value]) => [name.toWellFormed(), String(value).slice(0, maxValue).toWellFormed()]))
 }
@@ -258,9 +258,10 @@ function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
   const values = new Float64Array(count)
   for (let index = 0; index < count; index++) {
     const sample = samples[index]
-    if (!Array.isArray(sample)) throw noAnswerError()
+    if (!Array.isArray(sample)) throw malformedAnswerError()
     const [time, value] = sample as readonly unknown[]
-    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswerError()
+    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1))
+      throw malformedAnswerError()
     times[index] = time
     values[index] = parseSampleValue(value)
   }

@@ -1,4 +1,4 @@
-import { escapes } from './source.ts'
+import { promqlEscapes } from './source.ts'
 
 /** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
 type Kind = 'name' | 'number' | 'string' | 'symbol' | 'end'
@@ -35,7 +35,7 @@ const patterns = {
  * @returns The tokens, followed by one of the kind `end`, or the offset of the first character that begins no token.
  * Source: https://github.com/prometheus/prometheus/blob/main/promql/parser/lex.go
  */
-export function tokenize(query: string): readonly Token[] | { readonly wrongAt: number } {
+export function tokenizePromql(query: string): readonly Token[] | { readonly wrongAt: number } {
   const tokens: Token[] = []
   let at = 0
   let inside: TokenContext = 'expression'
@@ -102,7 +102,7 @@ function stringIn(quoted: string): string | undefined {
     /\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))/g,
     (_, hex?: string, octal?: string, four?: string, eight?: string, one?: string) => {
       if (one !== undefined) {
-        const known = Object.hasOwn(escapes, one) ? escapes[one] : undefined
+        const known = Object.hasOwn(promqlEscapes, one) ? promqlEscapes[one] : undefined
         isWrong ||= known === undefined
         return known ?? ''
       }

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { type Token, tokenize } from './promql-tokens.ts'
+import { type Token, tokenizePromql } from './promql-tokens.ts'
 
 /** Maximum length of a query, in characters. */
 export const maxQueryLength = 4000
@@ -21,10 +21,10 @@ const maxDepth = 64
  * Source: https://prometheus.io/docs/prometheus/latest/querying/basics/ and
  * https://github.com/prometheus/prometheus/blob/main/promql/parser/generated_parser.y
  */
-export function parseQuery(query: string) {
+export function parsePromql(query: string) {
   if (query.length > maxQueryLength)
     throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'parameter', { parameter: 'query' })
-  const tokens = query.isWellFormed() ? tokenize(query) : { wrongAt: 0 }
+  const tokens = query.isWellFormed() ? tokenizePromql(query) : { wrongAt: 0 }
   if ('wrongAt' in tokens) throw notUnderstood(tokens.wrongAt)
   const cursor = createCursor(tokens)
   const metrics: string[] = []

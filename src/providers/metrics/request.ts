@@ -101,7 +101,7 @@ function tooLong(limit: number): ResourceError {
 }
 
 /** Error answer of the API of Prometheus. */
-export interface ApiError {
+export interface PrometheusErrorAnswer {
   readonly errorType?: unknown
   readonly error?: unknown
 }
@@ -115,7 +115,11 @@ const maxSaid = 300
  * @param body The answer, if it was JSON.
  * @param query The query, if the caller wrote it: only then is the parse error of Prometheus shown, because it locates the mistake.
  */
-export function prometheusError(status: number, body: ApiError | undefined, query: string | undefined): ResourceError {
+export function prometheusError(
+  status: number,
+  body: PrometheusErrorAnswer | undefined,
+  query: string | undefined,
+): ResourceError {
   const type = body?.errorType
   const said = typeof body?.error === 'string' ? body.error : ''
   if (type === 'bad_data' && query !== undefined) return badQuery(said)
@@ -133,7 +137,7 @@ export function prometheusError(status: number, body: ApiError | undefined, quer
 const noApi = 'There is no API of Prometheus at "url". Check whether it needs a path such as /prometheus.'
 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
-export function noAnswerError(): ResourceError {
+export function malformedAnswerError(): ResourceError {
   return unavailable(
     'The server at "url" does not answer like Prometheus: its answer is cut off, or is not JSON of the API.',
   )

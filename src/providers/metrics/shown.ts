@@ -45,7 +45,7 @@ export function downsampleAnswer(
   const most = Math.max(fewest, Math.min(perSeries, Math.floor(inAll / Math.max(1, series.length))))
   return series.map(({ labels, times, values }) => {
     const gaps = step === 0 ? [] : gapsOf(times, step)
-    const indices = downsample({ times, values }, most, edgesOf(gaps))
+    const indices = downsample({ times, values }, most, gapEdgesOf(gaps))
     const pick = (from: Float64Array) => Float64Array.from(indices, (index) => from[index] ?? Number.NaN)
     const all = indices.length === times.length
     return {
@@ -138,7 +138,7 @@ export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
 }
 
 /** Returns the indices of the points at the edges of gaps, those of the longest gaps first. */
-export function edgesOf(gaps: readonly Gap[]): readonly number[] {
+export function gapEdgesOf(gaps: readonly Gap[]): readonly number[] {
   return [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).flatMap(({ after }) => [after, after + 1])
 }
 

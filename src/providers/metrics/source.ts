@@ -98,7 +98,7 @@ function createMatcherScanner(text: string) {
 }
 
 /** The characters that PromQL writes as a backslash and one character. */
-export const escapes: Readonly<Record<string, string>> = {
+export const promqlEscapes: Readonly<Record<string, string>> = {
   ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
@@ -109,7 +109,7 @@ function unescaped(text: string): string {
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
     (_, four?: string, eight?: string, one?: string) => {
       const code = four ?? eight
-      const known = one === undefined ? undefined : escapes[one]
+      const known = one === undefined ? undefined : promqlEscapes[one]
       if (known !== undefined) return known
       const point = code === undefined ? Number.NaN : Number.parseInt(code, 16)
       if (!(point <= 0x10ffff) || (point >= 0xd800 && point <= 0xdfff))

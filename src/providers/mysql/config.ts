@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */
 const mysqlShape = {
@@ -18,7 +18,7 @@ const mysqlShape = {
   ...serverShape,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'A database of MySQL or MariaDB: its tables, and their rows if "rows" is set.',
   shape: mysqlShape,
   effects: serverEffects,

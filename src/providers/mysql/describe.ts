@@ -11,7 +11,7 @@ import {
 } from '../relational/model.ts'
 import { objectNameKey } from '../relational/names.ts'
 import type { ForeignKeyConstraint } from './constraints.ts'
-import { hasRows, tableFacts } from './page.ts'
+import { mayServeRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRawTables } from './raw.ts'
 import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
@@ -68,7 +68,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
     })),
     triggers: shown.triggers,
     ...(raw.rowCount === undefined || kind === 'view' ? {} : { rowEstimate: roundEstimate(raw.rowCount) }),
-    ...(hasRows(basic, engine, views)
+    ...(mayServeRows(basic, engine, views)
       ? { rows: { readable: [...visible], key: keyIn(raw.columns, keys, primary) } }
       : {}),
   }

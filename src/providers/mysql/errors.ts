@@ -1,5 +1,5 @@
 import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
-import { endedError, tlsFault } from '../relational/open.ts'
+import { connectionEndedError, tlsFaultMessage } from '../relational/open.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
@@ -68,7 +68,7 @@ export function isUnusableValueError(error: unknown): boolean {
 const brokenViews = new Set(['1045', '1356', '1449'])
 
 /** Whether an error is that of a view with a table, column or function that is missing, or that the account or the definer may not use. */
-export function isBrokenView(error: unknown): boolean {
+export function isBrokenViewError(error: unknown): boolean {
   return isResourceError(error) && brokenViews.has(String(error.detail.code))
 }
 
@@ -96,7 +96,7 @@ export function databaseTimeoutError(): ResourceError {
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [serverErrorNumber(error) ?? 0, mysqlErrorCode(error)]
-  const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
+  const fault = faults[number] ?? tlsFaultMessage(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
   if (fault !== undefined) return refusedOpeningError(fault, code)
   return unavailable(
     away[number] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`,
@@ -118,7 +118,7 @@ export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [serverErrorNumber(error), mysqlErrorCode(error)]
   // Errors without a server error number concern the connection only.
-  if (number === undefined || ends.has(number)) return endedError()
+  if (number === undefined || ends.has(number)) return connectionEndedError()
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.

@@ -12,7 +12,7 @@ import {
 } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
 import { isTransientError } from './errors.ts'
-import { hasRows, readCatalogPage, readKeys, readRows, tableFacts } from './page.ts'
+import { mayServeRows, readCatalogPage, readKeys, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { type MysqlSession, openSession, parseDatabaseUrl } from './session.ts'
 import { servedSchemaCondition } from './sql.ts'
@@ -155,7 +155,7 @@ async function readStamps(
     rows.flatMap((row): readonly (readonly [string, string])[] => {
       const [schema, name, type, engine] = row
       const { kind } = tableFacts(String(type), undefined, undefined)
-      if (!hasRows(kind, engine === null ? undefined : String(engine), views)) return []
+      if (!mayServeRows(kind, engine === null ? undefined : String(engine), views)) return []
       const key = objectDirectory({ schema: String(schema), name: String(name) }, only)
       return [[key, kind === 'view' ? latest : stampOf(row)]]
     }),

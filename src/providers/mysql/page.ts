@@ -11,7 +11,7 @@ import type {
   SelectionOptions,
 } from '../relational/model.ts'
 import { nameToSegment, objectDirectory, objectNameKey, parseNamePrefix } from '../relational/names.ts'
-import { brokenViewError, isBrokenView, isUnusableValueError } from './errors.ts'
+import { brokenViewError, isBrokenViewError, isUnusableValueError } from './errors.ts'
 import { servedRoutineCondition } from './routines.ts'
 import type { MysqlSession } from './session.ts'
 import {
@@ -87,7 +87,7 @@ export async function readCatalogPage(
     return [
       {
         ...{ ...item, relation: kind, ...isRoutine },
-        ...(found !== undefined && hasRows(kind, found.engine, options.views) ? { rows: true } : {}),
+        ...(found !== undefined && mayServeRows(kind, found.engine, options.views) ? { rows: true } : {}),
         ...(found?.comment === undefined ? {} : { comment: found.comment }),
       },
     ]
@@ -146,7 +146,7 @@ const local = new Set([
 ])
 
 /** Whether rows of a table or view may be served: those of a table that this server holds itself, and those of a view if `views` is set. */
-export function hasRows(kind: RelationKind, engine: string | undefined, views: boolean): boolean {
+export function mayServeRows(kind: RelationKind, engine: string | undefined, views: boolean): boolean {
   return kind === 'view' ? views : engine !== undefined && local.has(engine.toUpperCase())
 }
 
@@ -198,7 +198,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       return { rows, more: lengths.length > fitting }
     })
   } catch (error) {
-    if (isBrokenView(error)) throw brokenViewError()
+    if (isBrokenViewError(error)) throw brokenViewError()
     if (error !== unusableKey && !isUnusableValueError(error)) throw error
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined)
@@ -258,7 +258,7 @@ async function typesOf(
     objectNameKey({ schema: String(schema), name: String(table) }) === objectNameKey(name)
   const [, , type, engine] = facts.find(isOwn) ?? []
   const { kind } = tableFacts(String(type), undefined, undefined)
-  if (type === undefined || !hasRows(kind, engine === null ? undefined : String(engine), views))
+  if (type === undefined || !mayServeRows(kind, engine === null ? undefined : String(engine), views))
     throw notFound('no such table')
   return new Map(
     rows

@@ -3,7 +3,7 @@ import { type Connection, type ConnectionOptions, createConnection } from 'mysql
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
-import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
+import { connectionEndedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
 import { type AccountProperties, readAccountProperties, requireReadOnlyAccount } from './account.ts'
 import { connectError, databaseTimeoutError, openingError, refusedOpeningError, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
@@ -29,10 +29,10 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     for (const settle of [...waiting]) settle(error)
   }
   connection.on('error', (error: Error) => fail(error))
-  connection.on('end', () => fail(endedError()))
-  socket.on('close', () => fail(endedError()))
+  connection.on('end', () => fail(connectionEndedError()))
+  socket.on('close', () => fail(connectionEndedError()))
   const destroy = () => {
-    fail(endedError())
+    fail(connectionEndedError())
     connection.destroy()
     socket.destroy()
   }
@@ -52,7 +52,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         failed(databaseTimeoutError())
         close()
       }, most)
-      if (ended) return failed(endedError())
+      if (ended) return failed(connectionEndedError())
       waiting.add(failed)
       run((error, value) => {
         if (error !== null) return failed(error)

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, withoutEffects } from '../../schema/shapes.ts'
+import { documentEffectRules, documentsShape, withoutEffects } from '../../schema/shapes.ts'
 import type { OptionsOf } from '../source.ts'
 
 /** Keys common to all mounts of object storage. */
@@ -24,7 +24,7 @@ export const objectsShape = {
 
 /** Effects of the options common to all mounts of object storage. */
 export const objectsEffects = {
-  ...documentEffects,
+  ...documentEffectRules,
   ...withoutEffects('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { createGuardedLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
-import { addressBytes, isMetadataAddress, speaksNoTls } from '../../core/http-url.ts'
+import { addressBytes, isMetadataAddress, isNotTlsCode } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** The server of an object store such as S3. */
@@ -86,7 +86,7 @@ export function connectionAdvice(system: string | undefined): string | undefined
   if (system === undefined) return undefined
   if (unsigned.test(system))
     return 'The certificate of the endpoint is not from a trusted authority. Name a file with its authority in NODE_EXTRA_CA_CERTS.'
-  if (speaksNoTls(system)) return 'The endpoint does not speak TLS. Correct "endpoint".'
+  if (isNotTlsCode(system)) return 'The endpoint does not speak TLS. Correct "endpoint".'
   return ways.get(system)
 }
 

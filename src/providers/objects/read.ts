@@ -1,4 +1,4 @@
-import { isOverReadLimit, isResourceError, overReadLimit, unavailable } from '../../core/errors.ts'
+import { isOverReadLimit, isResourceError, overReadLimitError, unavailable } from '../../core/errors.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
@@ -55,7 +55,7 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     const { details, start } = body
     try {
       rangeWithin(range, details.size, maxBytes)
-      if (most !== undefined && details.size > Math.max(most, atOnceBytes)) throw overReadLimit(details.size)
+      if (most !== undefined && details.size > Math.max(most, atOnceBytes)) throw overReadLimitError(details.size)
     } catch (error) {
       body.discard()
       throw error

@@ -1,8 +1,8 @@
 import * as z from '../../schema/builder.ts'
 import { glob, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, pathEffects } from '../../schema/shapes.ts'
-import { resolveFolder } from '../../schema/values.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { documentEffectRules, documentsShape, pathEffects } from '../../schema/shapes.ts'
+import { resolveConfigPath } from '../../schema/values.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `packages`. */
 const packagesShape = {
@@ -15,7 +15,7 @@ const packagesShape = {
     .optionalKey('The packages that are served, by globs of their names such as "@types/*". By default all.'),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Documentation and types of the packages in a lock file, at the versions that are installed.',
   shape: { ...packagesShape, ...documentsShape },
   needs: { root: 'served folder' },
@@ -24,12 +24,12 @@ export const source = defineSource({
     always: () => [
       { kind: 'reads', what: 'files of packages that have a second name (a hard link) outside the folder' },
     ],
-    options: { ...documentEffects, root: pathEffects, packages: 'none' },
+    options: { ...documentEffectRules, root: pathEffects, packages: 'none' },
   },
 })
 
 /** Opens the packages of a lock file, whose files are documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, documents }) => {
   const { packages } = await import('./index.ts')
-  return documents(await packages({ ...options, root: resolveFolder(options.root, folder) }))
+  return documents(await packages({ ...options, root: resolveConfigPath(options.root, folder) }))
 }

@@ -2,7 +2,7 @@ import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */
 const postgresShape = {
@@ -29,7 +29,7 @@ const postgresShape = {
   ...serverShape,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'A database of PostgreSQL: its tables, and their rows if "rows" is set.',
   shape: postgresShape,
   effects: serverEffects,

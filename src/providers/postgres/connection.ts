@@ -4,10 +4,10 @@ import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } fro
 import { defined } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
-import { type ServerOptions, type TlsOptions, tlsFault } from '../relational/open.ts'
+import { type ServerOptions, type TlsOptions, tlsFaultMessage } from '../relational/open.ts'
 
 /** Address of the database server and the role. */
-export interface Target {
+export interface PostgresTarget {
   readonly host: string
   readonly port: number
   readonly user: string
@@ -21,7 +21,7 @@ export interface Target {
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
-export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): Target {
+export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): PostgresTarget {
   if (!/^postgres(?:ql)?:\/\//.test(url))
     throw invalid(
       'The URL of the database must have the form postgres://role:password@host:5432/database.',
@@ -52,7 +52,7 @@ export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): Targ
   }
 }
 
-function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions | undefined): Target['ssl'] {
+function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions | undefined): PostgresTarget['ssl'] {
   const own = typeof asked === 'object' ? asked : {}
   const isNear = host.startsWith('/') || isLoopback(host)
   const mode = tls?.mode ?? (isNear && asked === false ? 'off' : 'verify')
@@ -120,17 +120,17 @@ const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883'])
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
 
 /** Whether a value of the caller caused the failure, and not the statement. */
-export function isUnusableValue(error: unknown): boolean {
+export function isUnusableValueError(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
 }
 
 /** Whether an object in the catalog was dropped while it was described: a retry helps. */
-export function isDroppedObject(error: unknown): boolean {
+export function isDroppedObjectError(error: unknown): boolean {
   return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.fault === 'gone')
 }
 
 /** Whether a connection has ended, for example because the server was restarted: another one may work. */
-export function isEnded(error: unknown): boolean {
+export function isEndedError(error: unknown): boolean {
   return isResourceError(error) && error.detail.fault === 'ended'
 }
 
@@ -139,7 +139,7 @@ export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
   const isPlain = error instanceof Error && /does not support SSL/.test(error.message)
-  const fault = faults[code] ?? tlsFault(code, isPlain)
+  const fault = faults[code] ?? tlsFaultMessage(code, isPlain)
   if (fault !== undefined) return unavailable(fault, { fault: 'refused', sqlstate: code })
   const message =
     away[code] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`

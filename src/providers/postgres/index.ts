@@ -1,4 +1,4 @@
-import { createEvent } from '../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { DatabaseSource, ObjectName, SelectionOptions, SourceContext } from '../relational/model.ts'
@@ -11,12 +11,12 @@ import {
   withRetry,
 } from '../relational/open.ts'
 import {
-  isDroppedObject,
-  isEnded,
-  isUnusableValue,
+  isDroppedObjectError,
+  isEndedError,
+  isUnusableValueError,
   type PostgresOptions,
+  type PostgresTarget,
   parseDatabaseUrl,
-  type Target,
 } from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
@@ -59,7 +59,7 @@ function createPostgresSource(options: PostgresOptions) {
     }
     return session
   }, settings)
-  const ask = withRetry(pool, (error) => isDroppedObject(error) || isEnded(error))
+  const ask = withRetry(pool, (error) => isDroppedObjectError(error) || isEndedError(error))
 
   /**
    * Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried
@@ -73,7 +73,7 @@ function createPostgresSource(options: PostgresOptions) {
       try {
         return await ask(context, (session) => work(session, most))
       } catch (error) {
-        if (!isUnusableValue(error)) throw error
+        if (!isUnusableValueError(error)) throw error
         if (most.length === 1) return []
         const each = await Promise.all(most.map((name) => describe(work)([name], context)))
         return each.flat()
@@ -87,7 +87,7 @@ function createPostgresSource(options: PostgresOptions) {
       try {
         return await ask(context, (session) => readCatalogPage(session, query, pageOptions))
       } catch (error) {
-        if (isUnusableValue(error)) return []
+        if (isUnusableValueError(error)) return []
         throw error
       }
     },
@@ -165,7 +165,7 @@ const checkIntervalMs = 30_000
  * and the server would lose notifications. Every role that can connect can notify, so the payload is ignored.
  */
 async function listenForNotifications(
-  target: Target,
+  target: PostgresTarget,
   settings: ServerSettings,
   signal: AbortSignal,
 ): Promise<AsyncIterable<void> | undefined> {
@@ -175,7 +175,7 @@ async function listenForNotifications(
     return undefined
   }
   let ended = false
-  const event = createEvent()
+  const event = createAutoResetEvent()
   session.onNotification(event.set, () => {
     ended = true
     event.set()

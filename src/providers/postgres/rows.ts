@@ -10,7 +10,7 @@ import type {
   TableRow,
 } from '../relational/model.ts'
 import { hexOfBase64 } from '../relational/names.ts'
-import { isUnusableValue } from './connection.ts'
+import { isUnusableValueError } from './connection.ts'
 import { quoteObjectName } from './ddl.ts'
 import {
   type PostgresSession,
@@ -56,7 +56,7 @@ export async function readRows(
       return { rows: rows.slice(0, limit), more: fetched > Math.min(limit, rows.length) }
     })
   } catch (error) {
-    if (!isUnusableValue(error)) throw error
+    if (!isUnusableValueError(error)) throw error
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined)
       throw invalid('The parameter "after" is not the key of a row of this table.', 'parameter', { parameter: 'after' })
@@ -93,7 +93,7 @@ export async function readKeys(
       return rows.map(([json]) => JSON.parse(json ?? '[]') as readonly string[])
     })
   } catch (error) {
-    if (isUnusableValue(error) || isResourceError(error, 'not-found')) return []
+    if (isUnusableValueError(error) || isResourceError(error, 'not-found')) return []
     throw error
   }
 }

@@ -3,8 +3,8 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
 import { errorCodeOf, unavailable } from '../../core/errors.ts'
-import { endedError, type ServerSettings } from '../relational/open.ts'
-import { connectError, statementError, type Target } from './connection.ts'
+import { connectionEndedError, type ServerSettings } from '../relational/open.ts'
+import { connectError, type PostgresTarget, statementError } from './connection.ts'
 import { readSessionProperties, requireReadOnlyRole } from './role.ts'
 import type { Cells, PostgresSession, Statement } from './sql.ts'
 
@@ -19,7 +19,7 @@ const asText = { getTypeParser: () => (text: unknown) => text }
  * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
 export async function openSession(
-  target: Target,
+  target: PostgresTarget,
   settings: ServerSettings,
   signal: AbortSignal,
 ): Promise<PostgresSession> {
@@ -48,7 +48,7 @@ export async function openSession(
         const [row] = await run(leftoversStatement, [], !shared)
         if (shared) await plainly('ROLLBACK')
         // A statement that a function has prepared lasts as long as the connection, so the connection ends.
-        if (row?.[0] !== 'f') throw endedError()
+        if (row?.[0] !== 'f') throw connectionEndedError()
       }
 
       const transaction: PostgresSession['transaction'] = async (work) => {
@@ -87,7 +87,7 @@ export async function openSession(
 }
 
 /** Connects to the server. A statement that takes longer than the server's own limit and the grace ends the connection. */
-async function connectClient(target: Target, settings: ServerSettings, signal: AbortSignal) {
+async function connectClient(target: PostgresTarget, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
   const client = new pg.Client({
@@ -127,7 +127,7 @@ async function connectClient(target: Target, settings: ServerSettings, signal: A
   const cancel = createCancel(client, target)
 
   const run = async ({ text, fixed }: Statement, values: readonly unknown[], named: boolean) => {
-    if (ended) throw endedError()
+    if (ended) throw connectionEndedError()
     let late = false
     const timer = setTimeout(() => {
       late = true
@@ -147,7 +147,7 @@ async function connectClient(target: Target, settings: ServerSettings, signal: A
     } catch (error) {
       if (late) throw unavailable('The database does not answer. Try again later.', { sqlstate: 'late' })
       // An error code of the server is more precise than the end of the connection.
-      throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
+      throw ended && errorCodeOf(error)?.length !== 5 ? connectionEndedError() : statementError(error)
     } finally {
       busy--
       clearTimeout(timer)
@@ -242,7 +242,7 @@ const cancelTimeoutMs = 2000
  * Returns a function that cancels the running statement of a client. It sends a message over a separate connection (PostgreSQL,
  * "Canceling Requests in Progress"), encrypted if the client's connection is. It does not wait for the outcome.
  */
-function createCancel(client: pg.Client, target: Target): () => void {
+function createCancel(client: pg.Client, target: PostgresTarget): () => void {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   return () => {
     if (typeof processID !== 'number' || typeof secretKey !== 'number') return

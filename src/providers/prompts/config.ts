@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
+import { documentEffectRules, documentsShape } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
-import { defineSource } from '../source.ts'
+import { defineSourceSchema } from '../source.ts'
 
 const { root, include, exclude, gitignore, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } =
   filesShape
@@ -20,9 +20,9 @@ const promptsShape = {
   reconcile,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'A folder of prompts: Markdown files, which are offered as prompts too.',
   shape: { ...promptsShape, ...documentsShape },
   needs: { root: 'served folder' },
-  effects: { options: { ...documentEffects, ...folderEffects, limit: 'none' } },
+  effects: { options: { ...documentEffectRules, ...folderEffects, limit: 'none' } },
 })

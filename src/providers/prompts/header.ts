@@ -20,7 +20,7 @@ export interface PromptFrontMatter {
 }
 
 /** Returns the error for a file that is not a prompt. Its message is only logged. */
-export function promptFault(message: string): ResourceError {
+export function promptError(message: string): ResourceError {
   return invalid(message, 'unreadable')
 }
 
@@ -75,7 +75,7 @@ export function parsePromptFrontMatter(source: string | undefined): PromptFrontM
   const parsed = header.safeParse(yamlIn(source) ?? {})
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw promptFault(`its front matter has a wrong value at ${issue?.path.join('.') || 'its top'}`)
+    throw promptError(`its front matter has a wrong value at ${issue?.path.join('.') || 'its top'}`)
   }
   const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = parsed.data
   return {
@@ -87,9 +87,9 @@ export function parsePromptFrontMatter(source: string | undefined): PromptFrontM
 }
 
 function yamlIn(source: string): unknown {
-  if (source.length > maxHeader) throw promptFault(`its front matter is longer than ${maxHeader} characters`)
+  if (source.length > maxHeader) throw promptError(`its front matter is longer than ${maxHeader} characters`)
   const notYaml = 'its front matter is not YAML, or holds references'
-  if (deepNestingIn(source, maxNesting) !== undefined) throw promptFault(notYaml)
+  if (deepNestingIn(source, maxNesting) !== undefined) throw promptError(notYaml)
   try {
     const document = parseDocument(source, {
       schema: 'core',
@@ -101,7 +101,7 @@ function yamlIn(source: string): unknown {
   } catch {
     // The YAML holds references.
   }
-  throw promptFault(notYaml)
+  throw promptError(notYaml)
 }
 
 function argumentOf(given: z.output<typeof argument>): PromptArgument {
@@ -117,7 +117,7 @@ function onlyVariable(template: string, name: string): string {
   const [only, other] = variables
   if (variables.includes(name)) return name
   if (only === undefined || other !== undefined)
-    throw promptFault(`its argument ${name} does not say which variable of its template completes it`)
+    throw promptError(`its argument ${name} does not say which variable of its template completes it`)
   return only
 }
 
@@ -125,13 +125,13 @@ function variablesOf(template: string): readonly string[] {
   try {
     return compileTemplate(template).variables
   } catch (error) {
-    if (isResourceError(error)) throw promptFault('the template of an argument is not a URI template')
+    if (isResourceError(error)) throw promptError('the template of an argument is not a URI template')
     throw error
   }
 }
 
 function distinct(declared: readonly PromptArgument[]): readonly PromptArgument[] {
   const names = new Set(declared.map(({ name }) => name))
-  if (names.size < declared.length) throw promptFault('it has an argument twice')
+  if (names.size < declared.length) throw promptError('it has an argument twice')
   return declared
 }

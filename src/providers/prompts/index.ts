@@ -13,7 +13,7 @@ import type {
 } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { headingIn, splitFrontMatter } from '../../text/front-matter.ts'
-import { type PromptFrontMatter, parsePromptFrontMatter, promptFault } from './header.ts'
+import { type PromptFrontMatter, parsePromptFrontMatter, promptError } from './header.ts'
 
 export interface PromptsOptions {
   /** Provider of the files. Files whose names end in `.md` are prompts, except `README.md`. */
@@ -194,12 +194,12 @@ function parseSections(body: string): readonly Section[] {
   for (const line of body.split(/\r?\n/)) {
     const [, role] = roleLine.exec(line) ?? []
     if (role === undefined) sections.at(-1)?.lines.push(line)
-    else if (roles[role] === undefined) throw promptFault(`it has the role ${role}: there are user and assistant`)
+    else if (roles[role] === undefined) throw promptError(`it has the role ${role}: there are user and assistant`)
     else sections.push({ role: roles[role], lines: [] })
   }
   const parsed = sections.map(({ role, lines }) => ({ role, pieces: parsePromptPieces(lines.join('\n').trim()) }))
   const said = parsed.filter(({ pieces }) => pieces.length > 0)
-  if (said.length === 0) throw promptFault('it has no text')
+  if (said.length === 0) throw promptError('it has no text')
   return said
 }
 

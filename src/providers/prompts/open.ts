@@ -1,5 +1,5 @@
 import { defined } from '../../core/kit/object.ts'
-import { type FolderContext, type OpenSource, type OptionsOf, rootOf } from '../source.ts'
+import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Globs of the files that may be prompts. */
@@ -10,12 +10,12 @@ export const open: OpenSource<typeof source> = async (options, context) => {
   const { log, documents } = context
   const [{ files }, { prompts }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])
   const { limit, include = usual } = options
-  const opened = await files({ ...options, include, ...rootOf(options, context), log })
+  const opened = await files({ ...options, include, ...locateRoot(options, context), log })
   return prompts({ source: await documents(opened, { frontMatter: usual }), log, ...defined({ limit }) })
 }
 
 /** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
 export async function leftOut(options: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
   const { openLeftOut } = await import('../files/index.ts')
-  return openLeftOut({ ...options, include: options.include ?? usual, ...rootOf(options, context) })
+  return openLeftOut({ ...options, include: options.include ?? usual, ...locateRoot(options, context) })
 }

@@ -12,7 +12,7 @@ import {
   serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
-import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
+import { resolveConfigPath, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
 /** A time-out from 100 ms, because connections over a network take some time, to 1 hour. */
@@ -179,7 +179,7 @@ async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) 
   const { ca, serverName } = tls
   return {
     mode: 'verify' as const,
-    ...(ca === undefined ? {} : { ca: await certificatesIn(resolveFolder(ca, folder)) }),
+    ...(ca === undefined ? {} : { ca: await certificatesIn(resolveConfigPath(ca, folder)) }),
     ...defined({ serverName }),
   }
 }

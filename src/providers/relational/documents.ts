@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
-import { hidesNothing } from '../../core/mount-reader.ts'
+import { allowsInOpenMount } from '../../core/mount-reader.ts'
 import type { Content, Context, Params } from '../../core/provider.ts'
 import { rowsMimeType } from '../../core/search-answer.ts'
 import type {
@@ -19,7 +19,7 @@ import type {
 import { nameToSegment, objectDirectory, objectNameKey } from './names.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
-export const mimeTypes = {
+export const databaseMimeTypes = {
   schema: 'application/json;format=hikidashi.DatabaseSchema',
   enum: 'application/json;format=hikidashi.DatabaseEnum',
   function: 'application/json;format=hikidashi.DatabaseFunction',
@@ -53,7 +53,7 @@ export function jsonContent(value: unknown, mimeType: string, meta?: Readonly<Re
 export function relationDocument(relation: Relation) {
   const { schema, name, kind, owner, comment, definition, columns, primaryKey, rowEstimate } = relation
   return {
-    ...schemaOf(schema),
+    ...schemaMember(schema),
     table: name,
     kind,
     owner: owner ?? null,
@@ -79,15 +79,15 @@ export function relationDocument(relation: Relation) {
 
 /** Returns one end of a foreign key as JSON. */
 function foreignKeyEndpoint({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
-  return { ...schemaOf(schema), table: name, columns }
+  return { ...schemaMember(schema), table: name, columns }
 }
 
 export function enumDocument({ schema, name, owner, comment, values, definition }: EnumType) {
-  return { ...schemaOf(schema), enum: name, owner: owner ?? null, comment: comment ?? null, values, definition }
+  return { ...schemaMember(schema), enum: name, owner: owner ?? null, comment: comment ?? null, values, definition }
 }
 
 export function routineDocument({ schema, name, overloads }: Routine) {
-  return { ...schemaOf(schema), function: name, overloads }
+  return { ...schemaMember(schema), function: name, overloads }
 }
 
 export function extensionsDocument(extensions: readonly Extension[]) {
@@ -95,7 +95,7 @@ export function extensionsDocument(extensions: readonly Extension[]) {
 }
 
 /** Returns the member `schema` of a document; no member for a database without schemas. */
-export function schemaOf(schema: string): { readonly schema?: string } {
+export function schemaMember(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
 }
 
@@ -113,7 +113,7 @@ export function visibleRelation(relation: Relation, only: string | undefined, { 
 
 /** Creates the test whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
-  if (allows === undefined || allows === hidesNothing) return () => true
+  if (allows === undefined || allows === allowsInOpenMount) return () => true
   return (name) => allows(`${objectDirectory(name, only)}schema`)
 }
 
@@ -147,8 +147,8 @@ export async function readOverview(
   }))
   const meta = more ? { [metaKeys.truncated]: true } : undefined
   const mermaid = diagramOf(sorted, source.schema)
-  if (format === 'mermaid') return textContent(mermaid, mimeTypes.mermaid, meta)
-  return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, mimeTypes.overview, meta)
+  if (format === 'mermaid') return textContent(mermaid, databaseMimeTypes.mermaid, meta)
+  return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, databaseMimeTypes.overview, meta)
 }
 
 async function collectRelationNames(
@@ -159,7 +159,7 @@ async function collectRelationNames(
 ) {
   const names: ObjectName[] = []
   let found = false
-  for await (const page of pagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
+  for await (const page of catalogPagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
     for (const item of page) {
       found = true
       if (!('name' in item) || item.relation === undefined || !sees(item)) continue
@@ -170,7 +170,7 @@ async function collectRelationNames(
 }
 
 /** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
-export async function* pagesFrom(
+export async function* catalogPagesFrom(
   source: DatabaseSource,
   query: PageQuery,
   context: SourceContext,
@@ -192,10 +192,10 @@ function inOrderOfNames(names: readonly ObjectName[], relations: readonly Relati
 
 function overviewDocument(relations: readonly Relation[], schema: string | undefined, more: boolean) {
   return {
-    ...(schema === undefined ? {} : schemaOf(schema)),
+    ...(schema === undefined ? {} : schemaMember(schema)),
     ...(more ? { truncated: true } : {}),
     tables: relations.map(({ schema: own, name, kind, comment, rowEstimate, columns, primaryKey }) => ({
-      ...schemaOf(own),
+      ...schemaMember(own),
       table: name,
       kind,
       comment: comment ?? null,

@@ -1,19 +1,19 @@
 import { notFound } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import {
+  databaseMimeTypes,
   enumDocument,
   extensionsDocument,
   jsonContent,
-  mimeTypes,
   readOverview,
   relationDocument,
   routineDocument,
   textContent,
   visibleRelation,
 } from './documents.ts'
-import { createCompleter, createDatabaseLister } from './list.ts'
+import { createDatabaseCompleter, createDatabaseLister } from './list.ts'
 import type { DatabaseSource, ObjectName, Relation, SourceContext } from './model.ts'
-import { batchRequests, type DatabasePath, objectDirectory, parsePath } from './names.ts'
+import { batchRequests, type DatabasePath, objectDirectory, parseDatabasePath } from './names.ts'
 import { createRowRules, type ReadableTable, type RowOptions, readRow, readRows, rowParts } from './rows.ts'
 import { createDatabaseWatch } from './watch.ts'
 
@@ -68,18 +68,21 @@ export function relational(options: RelationalOptions): Provider {
       case 'overview':
         return found(await readOverview(source, parsed.schema, params, context))
       case 'extensions':
-        return jsonContent(extensionsDocument(found(await source.extensions?.(context))), mimeTypes.extensions)
+        return jsonContent(extensionsDocument(found(await source.extensions?.(context))), databaseMimeTypes.extensions)
       case 'schema':
         return jsonContent(
           relationDocument(visibleRelation(await relationAt(parsed.name, context), source.schema, context)),
-          mimeTypes.schema,
+          databaseMimeTypes.schema,
         )
       case 'schema.sql':
-        return textContent((await relationAt(parsed.name, context)).definition, mimeTypes.sql)
+        return textContent((await relationAt(parsed.name, context)).definition, databaseMimeTypes.sql)
       case 'enum':
-        return jsonContent(enumDocument(found(await enumOf(parsed.name, context.signal))), mimeTypes.enum)
+        return jsonContent(enumDocument(found(await enumOf(parsed.name, context.signal))), databaseMimeTypes.enum)
       case 'function':
-        return jsonContent(routineDocument(found(await routineOf(parsed.name, context.signal))), mimeTypes.function)
+        return jsonContent(
+          routineDocument(found(await routineOf(parsed.name, context.signal))),
+          databaseMimeTypes.function,
+        )
       case 'rows':
         return readRows(found(source.rows), found(await tableOf(parsed.name, context)), params, rules, context)
       case 'row':
@@ -88,10 +91,10 @@ export function relational(options: RelationalOptions): Provider {
   }
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
-    const parsed = found(parsePath(path, source.schema))
+    const parsed = found(parseDatabasePath(path, source.schema))
     if (parsed.kind === 'row') {
       await rowAt(parsed, context)
-      return { path, mimeType: mimeTypes.rows }
+      return { path, mimeType: databaseMimeTypes.rows }
     }
     const page = lister.pages.find((one) => one.path === path)
     if (page !== undefined) return page
@@ -102,14 +105,14 @@ export function relational(options: RelationalOptions): Provider {
   /** Yields the rows of a table, each with its own path. Undefined: the rows are not served, or have no key. */
   const parts: NonNullable<Provider['parts']> = async (path, context) => {
     context.signal.throwIfAborted()
-    const parsed = parsePath(path, source.schema)
+    const parsed = parseDatabasePath(path, source.schema)
     if (parsed?.kind !== 'rows' || source.rows === undefined) return undefined
     const table = await tableOf(parsed.name, context)
     if (table === undefined || table.access.key.length === 0) return undefined
     return rowParts(source.rows, table, path, rules, context)
   }
 
-  const complete = createCompleter(source, tableOf)
+  const complete = createDatabaseCompleter(source, tableOf)
   return {
     list: async function* (query, context) {
       context.signal.throwIfAborted()
@@ -121,7 +124,7 @@ export function relational(options: RelationalOptions): Provider {
     },
     read: async (request, context) => {
       context.signal.throwIfAborted()
-      return [await read(found(parsePath(request.path, source.schema)), request, context)]
+      return [await read(found(parseDatabasePath(request.path, source.schema)), request, context)]
     },
     templates: async () => templates,
     ...(options.rows === undefined ? {} : { parts }),
@@ -150,13 +153,13 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
       name: 'Table',
       title: 'A table or view: columns, keys, foreign keys both ways, indexes',
       description: 'As JSON, with its definition as SQL.',
-      mimeType: mimeTypes.schema,
+      mimeType: databaseMimeTypes.schema,
     },
     {
       template: `${head}{table}/schema.sql`,
       name: 'Table as SQL',
       title: 'The statements that make a table or view',
-      mimeType: mimeTypes.sql,
+      mimeType: databaseMimeTypes.sql,
     },
     {
       template: 'overview{?format}',
@@ -174,7 +177,14 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
         ]
       : []),
     ...(has('enum')
-      ? [{ template: `${head}{enum}/enum`, name: 'Enum', title: 'An enum and its values', mimeType: mimeTypes.enum }]
+      ? [
+          {
+            template: `${head}{enum}/enum`,
+            name: 'Enum',
+            title: 'An enum and its values',
+            mimeType: databaseMimeTypes.enum,
+          },
+        ]
       : []),
     ...(has('function')
       ? [
@@ -182,7 +192,7 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
             template: `${head}{function}/function`,
             name: 'Function',
             title: 'The functions and procedures with a name, and their definitions',
-            mimeType: mimeTypes.function,
+            mimeType: databaseMimeTypes.function,
           },
         ]
       : []),
@@ -195,14 +205,14 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
             title: 'Rows of a table, in the order of its key',
             description:
               'limit is a number of rows, by default 100; after is the "next" of an answer; columns are names separated by commas.',
-            mimeType: mimeTypes.rows,
+            mimeType: databaseMimeTypes.rows,
           },
           {
             template: `${head}{table}/rows/{key}`,
             name: 'Row',
             title: 'The row with a primary key',
             description: 'The values of a key of several columns are separated by commas: 7,en.',
-            mimeType: mimeTypes.rows,
+            mimeType: databaseMimeTypes.rows,
           },
         ]
       : []),

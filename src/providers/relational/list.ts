@@ -1,9 +1,9 @@
 import { completeFromValues } from '../../core/completion.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
-import { mimeTypes, pagesFrom } from './documents.ts'
+import { catalogPagesFrom, databaseMimeTypes } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { type Leaf, leafNames, nameSegmentCount, nameToSegment, rowSegmentOf, segmentToName } from './names.ts'
+import { leafNames, nameSegmentCount, nameToSegment, type ObjectLeaf, rowSegmentOf, segmentToName } from './names.ts'
 import type { ReadableTable } from './rows.ts'
 
 /** Number of objects that a listing queries at once. */
@@ -25,7 +25,7 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
 
   const objects = async function* (prefix: string, from: string, context: SourceContext): AsyncGenerator<Entry> {
     const query = { from, prefix, limit: listedPageLength }
-    for await (const page of pagesFrom(source, query, context)) for (const item of page) yield* entriesOf(item)
+    for await (const page of catalogPagesFrom(source, query, context)) for (const item of page) yield* entriesOf(item)
   }
 
   return {
@@ -69,8 +69,11 @@ function startOf(prefix: string, after: string | undefined, depth: number): stri
   return from.replaceAll('\0', '\u0001')
 }
 
-function leavesOf(item: Extract<CatalogItem, { name: string }>, hasRows: (key: string) => boolean): readonly Leaf[] {
-  const isThere: Readonly<Record<Leaf, boolean>> = {
+function leavesOf(
+  item: Extract<CatalogItem, { name: string }>,
+  hasRows: (key: string) => boolean,
+): readonly ObjectLeaf[] {
+  const isThere: Readonly<Record<ObjectLeaf, boolean>> = {
     enum: item.isEnum === true,
     function: item.isRoutine === true,
     rows: item.rows === true && hasRows(item.key),
@@ -80,16 +83,16 @@ function leavesOf(item: Extract<CatalogItem, { name: string }>, hasRows: (key: s
   return leafNames.filter((leaf) => isThere[leaf])
 }
 
-const mimeTypeOf: Readonly<Record<Leaf, string>> = {
-  enum: mimeTypes.enum,
-  function: mimeTypes.function,
-  rows: mimeTypes.rows,
-  schema: mimeTypes.schema,
-  'schema.sql': mimeTypes.sql,
+const mimeTypeOf: Readonly<Record<ObjectLeaf, string>> = {
+  enum: databaseMimeTypes.enum,
+  function: databaseMimeTypes.function,
+  rows: databaseMimeTypes.rows,
+  schema: databaseMimeTypes.schema,
+  'schema.sql': databaseMimeTypes.sql,
 }
 
-function leafEntry({ key, name, relation, comment }: Extract<CatalogItem, { name: string }>, leaf: Leaf): Entry {
-  const titles: Readonly<Record<Leaf, string>> = {
+function leafEntry({ key, name, relation, comment }: Extract<CatalogItem, { name: string }>, leaf: ObjectLeaf): Entry {
+  const titles: Readonly<Record<ObjectLeaf, string>> = {
     enum: `${name}: enum`,
     function: `${name}: function`,
     rows: `${name}: rows`,
@@ -112,7 +115,7 @@ function overviewEntry(path: string, schema: string | undefined, comment?: strin
     path,
     title: `Overview of ${of}`,
     description: `Tables, views and how they refer to each other, with a diagram.${said}`,
-    mimeType: mimeTypes.overview,
+    mimeType: databaseMimeTypes.overview,
     priority: 0.8,
   }
 }
@@ -121,7 +124,7 @@ const extensionsEntry: Entry = {
   path: 'extensions',
   title: 'Extensions',
   description: 'The extensions that are installed, with their versions.',
-  mimeType: mimeTypes.extensions,
+  mimeType: databaseMimeTypes.extensions,
 }
 
 const maxValues = 100
@@ -137,7 +140,7 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
  *
  * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
  */
-export function createCompleter(
+export function createDatabaseCompleter(
   source: DatabaseSource,
   tableOf: (name: ObjectName, context: SourceContext) => Promise<ReadableTable | undefined>,
 ) {
@@ -150,7 +153,11 @@ export function createCompleter(
     const values: string[] = []
     const begun = `${head}${typed}`
     let looks = 0
-    for await (const page of pagesFrom(source, { from: begun, prefix: head, limit: searchedPageLength }, context)) {
+    for await (const page of catalogPagesFrom(
+      source,
+      { from: begun, prefix: head, limit: searchedPageLength },
+      context,
+    )) {
       if (looks >= maxLooks) return { values, hasMore: true }
       looks += page.length
       for (const item of page) {

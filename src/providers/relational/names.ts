@@ -7,7 +7,7 @@ import type { ObjectName } from './model.ts'
  */
 
 /** The characters that are always escaped, `~` first. */
-export const specialCharacters: readonly string[] = [
+export const escapedCharacters: readonly string[] = [
   '~',
   '/',
   ...codes(0x00, 0x1f),
@@ -74,12 +74,12 @@ export function hexOfBase64(text: string): string | undefined {
 export type DatabasePath =
   | { readonly kind: 'overview'; readonly schema?: string }
   | { readonly kind: 'extensions' }
-  | { readonly kind: Leaf; readonly name: ObjectName; readonly key: string }
+  | { readonly kind: ObjectLeaf; readonly name: ObjectName; readonly key: string }
   | { readonly kind: 'row'; readonly name: ObjectName; readonly key: string; readonly row: string }
 
 /** Possible last segments of an object's paths, in path order. */
 export const leafNames = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
-export type Leaf = (typeof leafNames)[number]
+export type ObjectLeaf = (typeof leafNames)[number]
 
 /** Number of segments of the name of an object. */
 export function nameSegmentCount(only: string | undefined): 1 | 2 {
@@ -87,7 +87,7 @@ export function nameSegmentCount(only: string | undefined): 1 | 2 {
 }
 
 /** Parses a path; `undefined` when nothing can exist there. Only the source knows whether the object exists. */
-export function parsePath(path: string, only: string | undefined): DatabasePath | undefined {
+export function parseDatabasePath(path: string, only: string | undefined): DatabasePath | undefined {
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }
   const segments = path.split('/')

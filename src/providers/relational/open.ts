@@ -219,12 +219,12 @@ export function withRetry<C extends PooledConnection>(pool: Pool<C>, isTransient
   }
 }
 
-export function endedError(): ResourceError {
+export function connectionEndedError(): ResourceError {
   return unavailable('The connection to the database has ended.', { fault: 'ended' })
 }
 
 /** Returns the message for a failed TLS connection, by its error code. Undefined: TLS is not the cause. @param isPlain Whether the server does not encrypt. */
-export function tlsFault(code: string, isPlain: boolean): string | undefined {
+export function tlsFaultMessage(code: string, isPlain: boolean): string | undefined {
   if (isPlain)
     return 'The database does not encrypt connections, but this mount requires it. Turn TLS on in the database.'
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))

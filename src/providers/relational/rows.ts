@@ -3,7 +3,7 @@ import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, Context, EntryPart, Params } from '../../core/provider.ts'
-import { mimeTypes, schemaOf, textContent } from './documents.ts'
+import { databaseMimeTypes, schemaMember, textContent } from './documents.ts'
 import type { Relation, RowAccess, RowPage, RowQuery, RowSource, SourceContext, TableRow } from './model.ts'
 import { nameToSegment, rowKeyOf, rowSegmentOf } from './names.ts'
 
@@ -57,7 +57,7 @@ export async function* rowParts(
       yield {
         path: `${path}/${rowSegmentOf(row.key)}`,
         title: `${relation.name} ${row.key.join(', ')}`.replace(/\p{Cc}/gu, ' '),
-        mimeType: mimeTypes.rows,
+        mimeType: databaseMimeTypes.rows,
         text: searchableText(row, columns),
       }
     after = page.rows.at(-1)?.key
@@ -193,7 +193,7 @@ function rowPageContent(
 ): Content {
   const types = new Map(relation.columns.map(({ name, type }) => [name, type]))
   const head = {
-    ...schemaOf(relation.schema),
+    ...schemaMember(relation.schema),
     table: relation.name,
     columns: columns.map((name) => ({ name, type: types.get(name) ?? null })),
     key: access.key,
@@ -203,7 +203,7 @@ function rowPageContent(
   }
   const rows = page.rows.map((row) => `    ${rowText(row, columns)}`).join(',\n')
   const text = `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "rows": [${rows === '' ? '' : `\n${rows}\n  `}]\n}\n`
-  return textContent(text, mimeTypes.rows, page.more ? { [metaKeys.truncated]: true } : undefined)
+  return textContent(text, databaseMimeTypes.rows, page.more ? { [metaKeys.truncated]: true } : undefined)
 }
 
 function rowText({ values }: TableRow, columns: readonly string[]): string {

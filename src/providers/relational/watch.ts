@@ -1,7 +1,7 @@
 import { followAbort, sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
-import { enumDocument, pagesFrom, relationDocument, routineDocument, textVersion } from './documents.ts'
+import { catalogPagesFrom, enumDocument, relationDocument, routineDocument, textVersion } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
 import { nameSegmentCount, objectDirectory } from './names.ts'
 
@@ -128,7 +128,7 @@ const [pageLength, chunk] = [2000, 200]
 /** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: DatabaseSource, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
   const items: CatalogItem[] = []
-  for await (const page of pagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
+  for await (const page of catalogPagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
     if (items.push(...page) > maxObjects) return undefined
   const versions = new Map<string, string>()
   const look = async <T extends ObjectName>(

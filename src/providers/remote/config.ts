@@ -11,8 +11,8 @@ import {
   serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
-import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
-import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { refuseInTheClear, requireSecret, resolveConfigPath, type SecretSource } from '../../schema/values.ts'
+import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: refusal('This is not the name of a variable.', 'Write one such as "API_TOKEN".'),
@@ -116,7 +116,7 @@ function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.Refinement
       )
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Another MCP server. Its resources appear below this address.',
   shape: remoteShape,
   check: checkRemote,
@@ -169,7 +169,7 @@ async function targetIn(options: OptionsOf<(typeof source)['shape']>, folder: st
   const { command, args, url } = options
   if (url === undefined) {
     const env = await resolveSecretValues('env', options.env ?? {}, folder)
-    const cwd = options.cwd === undefined ? folder : resolveFolder(options.cwd, folder)
+    const cwd = options.cwd === undefined ? folder : resolveConfigPath(options.cwd, folder)
     return { command: command ?? '', cwd, env, ...defined({ args }) }
   }
   const { bearer, headers = {}, insecure } = options

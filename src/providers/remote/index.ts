@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type ConnectOptions, connect, type RemoteView, type Target } from '../../client/index.ts'
+import { type ConnectOptions, connect, type RemoteView, type ServerTarget } from '../../client/index.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { foreignUriOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withParams } from '../../core/foreign.ts'
+import { foreignUriOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withQueryParams } from '../../core/foreign.ts'
 import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -38,7 +38,7 @@ import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './too
 
 export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'> {
   /** A command that starts the server, or its URL. */
-  readonly target: Target
+  readonly target: ServerTarget
   /** How long a listing is cached if the server does not report changes, in milliseconds. Default 30,000. */
   readonly refreshMs?: number
   /** Maximum number of resources that the server may list. Default 200,000. */
@@ -126,7 +126,7 @@ export function remote(options: RemoteOptions): Provider {
   }
 
   const isSearch = async (path: string, params: Params, { signal }: Context): Promise<boolean> => {
-    const text = withParams(encodePath(path), params)
+    const text = withQueryParams(encodePath(path), params)
     const searches = (await currentOf(templates, signal)).filter(({ template }) => template.mimeType === foundMimeType)
     return searches.some(({ template: { template } }) => compileTemplate(template).match(text) !== undefined)
   }
@@ -152,7 +152,7 @@ export function remote(options: RemoteOptions): Provider {
       const asMarkdown =
         context.allows !== undefined && given.get('as') === 'markdown' && (await isSearch(path, given, context))
       const params = asMarkdown ? new Map([...given].filter(([name]) => name !== 'as')) : given
-      const uri = withParams(await uriOf(path, context), params)
+      const uri = withQueryParams(await uriOf(path, context), params)
       const { contents } = await session
         .ask((view) => view.read(uri, context), context.signal)
         .catch((error: unknown) => {
@@ -266,7 +266,7 @@ function isRequestedUri(told: string, asked: string): boolean {
 
 /** Formats the answer of a search as Markdown. Any other content stays unchanged. */
 async function markdownOf(content: Content): Promise<Content> {
-  const { formatMarkdown } = await import('../search/answer.ts')
+  const { formatAnswerMarkdown } = await import('../search/answer.ts')
   const found = 'text' in content ? parseSearchAnswer(content.text) : undefined
-  return found === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatMarkdown(found) }
+  return found === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatAnswerMarkdown(found) }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type RemoteView, refusalOf } from '../../client/index.ts'
+import { type RemoteView, refusalMessage } from '../../client/index.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -107,7 +107,7 @@ export function createRelayedPrompts(
       } catch (error) {
         signal.throwIfAborted()
         // The words of the server tell how to correct the arguments.
-        const words = refusalOf(error)
+        const words = refusalMessage(error)
         if (words !== undefined)
           throw invalid(
             `The server behind this mount refuses the prompt: ${shorten(words, maxTextLengths.title)}`,

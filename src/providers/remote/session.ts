@@ -1,4 +1,4 @@
-import { isAnswer, isConnectionLost, isUnknownMethod, type RemoteView } from '../../client/index.ts'
+import { isConnectionLostError, isErrorAnswer, isUnknownMethodError, type RemoteView } from '../../client/index.ts'
 import {
   type ErrorDetail,
   type ErrorReason,
@@ -104,7 +104,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
         return await work(view)
       } catch (error) {
         signal.throwIfAborted()
-        if (!isConnectionLost(error)) throw error
+        if (!isConnectionLostError(error)) throw error
         drop(view)
         return work(await open(signal))
       }
@@ -115,7 +115,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
         return await untilAborted(work(view), signal)
       } catch (error) {
         signal.throwIfAborted()
-        if (isConnectionLost(error)) drop(view)
+        if (isConnectionLostError(error)) drop(view)
         throw error
       }
     },
@@ -173,7 +173,7 @@ export function translateRemoteError(error: unknown): ResourceError {
       return new ResourceError(
         'unavailable',
         error.message,
-        isAnswer(error) ? { retryAfter: retryAfterSeconds } : {},
+        isErrorAnswer(error) ? { retryAfter: retryAfterSeconds } : {},
         options,
       )
     case 'internal':
@@ -183,7 +183,7 @@ export function translateRemoteError(error: unknown): ResourceError {
 
 /** Converts a failure to read. Without parameters, an error `invalid` of another reason means that the server does not have the URI. */
 export function toReadError(error: unknown, hasParams: boolean): ResourceError {
-  if (isUnknownMethod(error)) return notFound('the server has no resources to read')
+  if (isUnknownMethodError(error)) return notFound('the server has no resources to read')
   const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined
   if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
   return translateRemoteError(error)

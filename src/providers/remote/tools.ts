@@ -1,4 +1,10 @@
-import { brokenOutput, isAnswer, isHeaderMismatch, type RemoteView, refusalOf } from '../../client/index.ts'
+import {
+  isErrorAnswer,
+  isHeaderMismatchError,
+  outputFault,
+  type RemoteView,
+  refusalMessage,
+} from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { pathsOfNames } from '../../core/access.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
@@ -120,7 +126,7 @@ export function createRelayedTools(
           return outcomeOf(await session.askOnce(() => remoteTools.call(listed, given, options), view, signal), mark)
         } catch (error) {
           signal.throwIfAborted()
-          if (isHeaderMismatch(error)) throw error
+          if (isHeaderMismatchError(error)) throw error
           return toFailureOutcome(error, listed.name, log)
         }
       }
@@ -128,7 +134,7 @@ export function createRelayedTools(
         return await call(await find())
       } catch (error) {
         signal.throwIfAborted()
-        if (!isHeaderMismatch(error)) throw error
+        if (!isHeaderMismatchError(error)) throw error
         log('info', 'the server refuses the headers of a call: its tools are listed again', {})
       }
       // The server declares other headers now, and has not run the tool, so the call can be repeated.
@@ -146,13 +152,13 @@ export function createRelayedTools(
 /** Converts the failure of a call to a result for the model, if the model can act on it. @throws ResourceError for any other. */
 function toFailureOutcome(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
-  const words = refusalOf(error)
+  const words = refusalMessage(error)
   if (words !== undefined) return { parts: [{ text: shorten(words, maxTextLengths.title) }], failed: true }
-  if (isResourceError(error, 'internal') && error.detail.fault === brokenOutput) {
+  if (isResourceError(error, 'internal') && error.detail.fault === outputFault) {
     log('warn', 'the result of a tool does not match its output schema', { tool, error })
     return { parts: [{ text: wrongOutput }], failed: true }
   }
-  if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw translateRemoteError(error)
+  if (!isResourceError(error, 'unavailable') || isErrorAnswer(error)) throw translateRemoteError(error)
   log('warn', 'the server gave no answer to the call of a tool', { tool, error })
   return { parts: [{ text: noAnswer }], failed: true }
 }

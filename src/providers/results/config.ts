@@ -4,7 +4,7 @@ import * as z from '../../schema/builder.ts'
 import { count, durationFrom, size, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { documentsShape, withoutEffects } from '../../schema/shapes.ts'
-import { collectionName, defineSource, type OpenSource } from '../source.ts'
+import { collectionName, defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `results`. */
 const resultsShape = {
@@ -41,7 +41,7 @@ const resultsShape = {
   redact: documentsShape.redact,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Cached results of wall-bounce analyses.',
   shape: resultsShape,
   effects: {

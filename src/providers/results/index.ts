@@ -6,13 +6,13 @@ import type { Completion, CompletionRequest, Content, Params, Provider, Template
 import type { RecordStore } from '../../core/tool.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import {
-  createTags,
+  createTagList,
   findRecord,
   listEntries,
   recentEntry,
   recordEntry,
   reportEntry,
-  type Tags,
+  type TagList,
   tagEntry,
   voteEntry,
 } from './list.ts'
@@ -22,14 +22,14 @@ import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from '
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
 import { watchResults } from './watch.ts'
-import { createResultWriter, type Stored, type WriteOptions } from './write.ts'
+import { createResultWriter, type StoreOutcome, type WriteOptions } from './write.ts'
 
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
 export type { ComputeOptions, Question } from './read.ts'
 export { type Analysis, analysisJsonSchema, type NewAnalysis, type TaskType, taskTypes, type Vote } from './record.ts'
 export { formatReport, type ReportLanguage } from './report.ts'
 export { hashPrompt, normalizePrompt } from './row.ts'
-export type { Keep, Stored } from './write.ts'
+export type { ResultLimits, StoreOutcome } from './write.ts'
 
 export interface ResultsOptions extends WriteOptions {
   /** Store of the results. The provider does not close it: others may use it. */
@@ -47,7 +47,7 @@ export interface SimilarAnalysis {
 /** Results of wall-bounce analyses: a provider that serves stored results, with methods that store them. */
 export interface Results extends Omit<Provider, keyof RecordStore>, RecordStore {
   /** Stores an analysis, given as {@link NewAnalysis}. */
-  put(value: unknown): Promise<Stored>
+  put(value: unknown): Promise<StoreOutcome>
   get(id: string): Promise<Analysis | undefined>
   /** Finds results with the same prompt, newest first; if there are none, with similar prompts, the closest first. */
   lookup(
@@ -117,7 +117,7 @@ export function results(options: ResultsOptions): Results {
   requireKeys('results({ store })', options, { store: 'an object' })
   const { store, collection = 'results', scrubber } = options
   const records = store.collection(collection)
-  const tags = createTags(store.collection(`${collection}/tags`), records)
+  const tags = createTagList(store.collection(`${collection}/tags`), records)
   const writer = createResultWriter(records, tags, options)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
 
@@ -200,7 +200,7 @@ const looked = 100
 async function completeResults(
   { argument: { name, value }, arguments: filled }: CompletionRequest,
   records: Collection,
-  tags: Tags,
+  tags: TagList,
   signal: AbortSignal,
 ): Promise<Completion | undefined> {
   switch (name) {

@@ -4,7 +4,16 @@ import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { type Collection, rowsIn } from '../../store/store.ts'
-import { escapeName, folders, idPattern, recordPath, reportPath, tagPath, unescapeName, votePath } from './paths.ts'
+import {
+  escapeName,
+  idPattern,
+  recordPath,
+  reportPath,
+  resultFolders,
+  tagPath,
+  unescapeName,
+  votePath,
+} from './paths.ts'
 import { reportLanguageOf } from './report.ts'
 import { type ParsedRow, parseRow, tagTerm } from './row.ts'
 
@@ -72,19 +81,19 @@ function* analysisEntries(found: ParsedRow): Generator<Entry> {
 /** Lists tags, `recent`, and the results with their parts. */
 export async function* listEntries(
   records: Collection,
-  tags: Tags,
+  tags: TagList,
   query: ListQuery,
   { signal }: Context,
 ): AsyncGenerator<Entry> {
   const { prefix = '', after } = query
   const isLeft = ({ path }: Entry) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0)
-  const inTags = sectionIn(folders.tags, query)
+  const inTags = sectionIn(resultFolders.tags, query)
   // Nothing is below a tag.
-  if (inTags !== undefined && prefix.length <= folders.tags.length)
+  if (inTags !== undefined && prefix.length <= resultFolders.tags.length)
     for await (const tag of tags.list(inTags, signal)) yield tagEntry(tag)
   signal.throwIfAborted()
   if (isLeft(recentEntry)) yield recentEntry
-  const inRecords = sectionIn(folders.records, query)
+  const inRecords = sectionIn(resultFolders.records, query)
   if (inRecords === undefined) return
   for await (const entry of recordsIn(records, prefix, inRecords, signal)) if (isLeft(entry)) yield entry
 }
@@ -102,7 +111,7 @@ async function* recordsIn(
   { after }: { readonly after?: string },
   signal: AbortSignal,
 ): AsyncGenerator<Entry> {
-  const [only = ''] = prefix.slice(folders.records.length).split('/')
+  const [only = ''] = prefix.slice(resultFolders.records.length).split('/')
   if (only !== '') {
     const found = await findRecord(records, only)
     if (found !== undefined) yield* analysisEntries(found)
@@ -151,7 +160,7 @@ export async function findRecord(records: Collection, id: string): Promise<Parse
   return row === undefined ? undefined : parseRow(row)
 }
 
-export type Tags = ReturnType<typeof createTags>
+export type TagList = ReturnType<typeof createTagList>
 
 /** Additional lifetime of a tag beyond that of its results, because clocks differ, in milliseconds. */
 const tagSlackMs = 60_000
@@ -162,7 +171,7 @@ const tagsPageSize = 100
  * Creates the list of existing tags. Each tag has a row, which is written before any result with the tag, and expires no earlier
  * than its results. A tag may outlive its results, so `list` checks whether a result has it.
  */
-export function createTags(rows: Collection, records: Collection) {
+export function createTagList(rows: Collection, records: Collection) {
   /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */
   const noted = createLruCache<number>(1000)
 

@@ -6,13 +6,13 @@ export type ResultPath =
   | { readonly kind: 'report'; readonly id: string }
   | { readonly kind: 'vote'; readonly id: string; readonly provider: string }
 
-export const folders = { tags: 'by-tag/', records: 'results/', votes: 'votes/' } as const
+export const resultFolders = { tags: 'by-tag/', records: 'results/', votes: 'votes/' } as const
 
-export const recordPath = (id: string): string => `${folders.records}${id}`
+export const recordPath = (id: string): string => `${resultFolders.records}${id}`
 export const reportPath = (id: string): string => `${recordPath(id)}/report`
 export const votePath = (id: string, provider: string): string =>
-  `${recordPath(id)}/${folders.votes}${escapeName(provider)}`
-export const tagPath = (tag: string): string => `${folders.tags}${escapeName(tag)}`
+  `${recordPath(id)}/${resultFolders.votes}${escapeName(provider)}`
+export const tagPath = (tag: string): string => `${resultFolders.tags}${escapeName(tag)}`
 
 /** Parses a path. `undefined`: nothing can be at this path. */
 export function parsePath(path: string): ResultPath | undefined {

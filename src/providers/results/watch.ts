@@ -1,6 +1,6 @@
 import type { Change } from '../../core/provider.ts'
 import { type Collection, type Row, rowsIn, type Store } from '../../store/store.ts'
-import { folders, recordPath, tagPath } from './paths.ts'
+import { recordPath, resultFolders, tagPath } from './paths.ts'
 import { tagsIn } from './row.ts'
 
 /** Facts about a watched result, kept to report its paths when it is removed. */
@@ -39,7 +39,7 @@ export async function watchResults(
     yield { path: recordPath(id), listed: true }
     yield { path: `${recordPath(id)}/`, listed: true }
     // The tags of a result that was added and removed since the last report are unknown.
-    if (before === undefined && after === undefined) yield { path: folders.tags, listed: true }
+    if (before === undefined && after === undefined) yield { path: resultFolders.tags, listed: true }
     for (const tag of new Set([...(before?.tags ?? []), ...(after?.tags ?? [])]))
       yield { path: tagPath(tag), listed: true }
   }

@@ -3,16 +3,16 @@ import { singleFlight } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import type { Stored } from '../../core/tool.ts'
+import type { StoreOutcome } from '../../core/tool.ts'
 import type { Collection } from '../../store/store.ts'
-import type { Tags } from './list.ts'
+import type { TagList } from './list.ts'
 import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, parseZonedTime } from './record.ts'
 import { formatRow, hashAnalysis, idFromDigest, type ParsedRow, parseRow, termsOf } from './row.ts'
 
-export type { Stored } from '../../core/tool.ts'
+export type { StoreOutcome } from '../../core/tool.ts'
 
 /** Limits of the stored results. Expired and too old results are removed first, then those that were written least recently. */
-export interface Keep {
+export interface ResultLimits {
   readonly records?: number
   readonly bytes?: number
   /** Maximum time since the last write, in milliseconds. */
@@ -22,7 +22,7 @@ export interface Keep {
 export interface WriteOptions {
   /** Lifetime of an analysis without an expiry time, in milliseconds. Default: for ever. */
   readonly ttl?: number
-  readonly keep?: Keep
+  readonly keep?: ResultLimits
   /** Maximum size of an analysis as JSON, with some facts for listings, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
   /** The language of an analysis that does not name one. Default `en`. */
@@ -41,7 +41,7 @@ const evictIntervalMs = 1000
 /** Tolerated lead of a writer's clock, in milliseconds. */
 const maxAheadMs = 24 * 3_600_000
 
-export function createResultWriter(records: Collection, tags: Tags, options: WriteOptions) {
+export function createResultWriter(records: Collection, tags: TagList, options: WriteOptions) {
   const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
@@ -101,7 +101,7 @@ export function createResultWriter(records: Collection, tags: Tags, options: Wri
     return withFixedKeyOrder({ id: id ?? idFromDigest(hashAnalysis(analysis)), ...analysis })
   }
 
-  const write = async (given: NewAnalysis): Promise<Stored> => {
+  const write = async (given: NewAnalysis): Promise<StoreOutcome> => {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const fresh = complete(given, undefined)
       const row = await records.get(fresh.id)
@@ -132,7 +132,7 @@ export function createResultWriter(records: Collection, tags: Tags, options: Wri
   }
 
   return {
-    put: async (value: unknown): Promise<Stored> => write(clean(parseAnalysis(value))),
+    put: async (value: unknown): Promise<StoreOutcome> => write(clean(parseAnalysis(value))),
     /** Returns the analysis as it would be stored if its id were new. */
     prepare: (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined),
     delete: (id: string): Promise<boolean> => records.delete(id),
@@ -164,11 +164,11 @@ function sumOf(votes: NewAnalysis['votes']): number {
   return Math.round(votes.reduce((sum, { cost = 0 }) => sum + cost, 0) * 1e12) / 1e12
 }
 
-function boundsOf({ records: rows, bytes, age }: Keep) {
+function boundsOf({ records: rows, bytes, age }: ResultLimits) {
   return defined({ rows, bytes, age })
 }
 
-function storedOf({ id, created, expires }: Analysis, status: Stored['status']): Stored {
+function storedOf({ id, created, expires }: Analysis, status: StoreOutcome['status']): StoreOutcome {
   return { id, status, created, ...defined({ expires }) }
 }
 

@@ -5,7 +5,7 @@ import { secret, text } from '../../schema/fields.ts'
 import { secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
 import { readSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
-import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 
 /** The options of a mount whose provider is `s3`. */
 export const s3Shape = {
@@ -42,7 +42,7 @@ export const s3Shape = {
   requesterPays: z.boolean().optionalKey('Agrees to pay for requests to a requester-pays bucket. By default false.'),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'The objects of a bucket of Amazon S3, or of another store with its protocol.',
   shape: s3Shape,
   effects: {

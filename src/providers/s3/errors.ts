@@ -98,7 +98,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
 }
 
 /** Converts an error while a body was read: a time-out for the caller; any other means that the body is incomplete, or not what was stored. */
-export function translateBody(error: unknown, log: Log): unknown {
+export function toBodyError(error: unknown, log: Log): unknown {
   const { code, system } = toFailure(error)
   if (code === 'TimeoutError' && system === undefined) return toCallerError(error, 'object', log)
   return new ObjectFault('torn')

@@ -21,7 +21,7 @@ import {
   type ObjectStore,
   rangeHeader,
 } from '../objects/store.ts'
-import { isUnexplainedRefusal, toCallerError, translateBody } from './errors.ts'
+import { isUnexplainedRefusal, toBodyError, toCallerError } from './errors.ts'
 
 export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
   const seldom = createThrottledLog(log)
@@ -196,7 +196,7 @@ async function readBodyInto(
   } catch (error) {
     discard()
     signal.throwIfAborted()
-    throw translateBody(error, log)
+    throw toBodyError(error, log)
   }
   signal.throwIfAborted()
   if (count !== bytes.length) throw new ObjectFault('torn')

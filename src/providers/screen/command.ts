@@ -25,7 +25,7 @@ const number = /^[1-9]\d?$/
  *
  * @throws ResourceError `invalid` if there is none.
  */
-export function displaysOf({ platform, env }: Machine): readonly string[] {
+export function defaultDisplays({ platform, env }: Machine): readonly string[] {
   if (platform === 'darwin' || platform === 'win32') return ['1']
   const { DISPLAY } = env
   if (DISPLAY === undefined || DISPLAY === '')
@@ -44,7 +44,7 @@ function displayFault(what: string, example = ':0'): ResourceError {
   return invalid(`${what} Set the option "displays", such as [${JSON.stringify(example)}].`, 'configuration')
 }
 
-/** Returns the command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */
+/** Returns the command that captures a display. `program` is the absolute path of one that {@link capturePrograms} names. */
 export function captureCommand(program: string, display: string, machine: Machine): CaptureCommand {
   const { platform, env } = machine
   if (platform === 'darwin')

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { programEffects } from '../../schema/shapes.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSourceSchema, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `screen`. */
 const screenShape = {
@@ -21,7 +21,7 @@ const screenShape = {
   maxBytes: sizeUpTo('64MiB').optionalKey('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'The displays of this machine: a screenshot of each.',
   shape: { ...screenShape, cache: z.never().optionalKey('Not allowed: screenshots are never cached.') },
   effects: {

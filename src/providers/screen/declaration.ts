@@ -1,5 +1,5 @@
 import type { OptionsOfModule, Source } from '../source.ts'
-import { programsOf } from './programs.ts'
+import { capturePrograms } from './programs.ts'
 
 export const screen: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'screen',
@@ -10,7 +10,7 @@ export const screen: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   label: { en: 'Screen', ja: '画面' },
   purpose: { en: 'Pictures of the screen', ja: '画面の画像' },
   programs: ({ program }) => ({
-    names: program === undefined ? programsOf(process.platform) : [program],
+    names: program === undefined ? capturePrograms(process.platform) : [program],
     install: 'maim',
     option: 'program',
   }),

@@ -6,8 +6,8 @@ import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { findProgram, isProgram, runProgram } from '../program.ts'
-import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine } from './command.ts'
-import { programsOf } from './programs.ts'
+import { type CaptureCommand, captureCommand, checkDisplay, defaultDisplays, type Machine } from './command.ts'
+import { capturePrograms } from './programs.ts'
 
 export interface ScreenOptions {
   /** The displays, by their names in the system: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */
@@ -46,7 +46,7 @@ export function screen(options: ScreenOptions = {}): Promise<Provider> {
 /** {@link screen} with the machine as a parameter, for tests. */
 export async function createScreen(options: ScreenOptions, machine: Machine): Promise<Provider> {
   const { intervalMs = 1000, timeoutMs = 10_000, maxBytes = 16 * 1024 * 1024 } = options
-  const displays = options.displays ?? displaysOf(machine)
+  const displays = options.displays ?? defaultDisplays(machine)
   for (const display of displays) checkDisplay(display, machine)
   const program = await programFor(options.program, machine)
   const entries = displays.map((_, index): Entry => {
@@ -116,7 +116,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
 }
 
 async function programFor(given: string | undefined, { platform }: Machine): Promise<string> {
-  const names = programsOf(platform)
+  const names = capturePrograms(platform)
   if (given !== undefined) {
     const isKnown = names.some((name) => basename(name) === basename(given))
     if (isAbsolute(given) && isKnown && (await isProgram(given))) return given

@@ -1,5 +1,5 @@
 /** The programs that can capture a display. The first existing one is used. */
-export function programsOf(platform: NodeJS.Platform): readonly string[] {
+export function capturePrograms(platform: NodeJS.Platform): readonly string[] {
   if (platform === 'darwin') return ['/usr/sbin/screencapture']
   if (platform === 'win32') return ['powershell.exe']
   return ['maim', 'scrot']

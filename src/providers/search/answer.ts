@@ -14,7 +14,7 @@ import type { SearchCall } from './query.ts'
 const partTemplate = compileTemplate('{?as,lines}')
 
 /** Kinds of document parts that a mount can return. */
-export interface Parts {
+export interface PartKinds {
   readonly lines: boolean
   readonly as: boolean
 }
@@ -23,7 +23,7 @@ export interface Parts {
  * Formats a hit. Its score is relative to the best visible hit: an absolute score would reveal how often the words occur in
  * hidden documents.
  */
-export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, path: string): FoundHit {
+export function formatHit(hit: SearchHit, best: number, { lines, as }: PartKinds, path: string): FoundHit {
   const { uri, mount, title, mimeType, heading, audience, priority, modified, link, revision, snippet } = hit
   const asText = as && hasTextForm(path, mimeType)
   const part = {
@@ -48,7 +48,7 @@ export function formatAnswerJson(found: SearchAnswer): string {
 }
 
 /** Formats an answer as Markdown, for a model or a person. Found text is quoted, because it is untrusted. */
-export function formatMarkdown({ query, hits, next, total, notes, fallback }: SearchAnswer): string {
+export function formatAnswerMarkdown({ query, hits, next, total, notes, fallback }: SearchAnswer): string {
   const many = total === undefined ? `the first ${hits.length}` : String(total)
   const lines = [
     `# Found for “${escapeMarkdown(query)}”: ${next === undefined && total === undefined ? hits.length : many}`,

@@ -2,7 +2,7 @@ import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { allowAddresses, pathEffects, secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
-import { defineSource } from '../source.ts'
+import { defineSourceSchema } from '../source.ts'
 
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   error: refusal(
@@ -84,7 +84,7 @@ const searchShape = {
   ),
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Search over other mounts.',
   shape: searchShape,
   effects: {

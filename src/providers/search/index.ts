@@ -19,8 +19,8 @@ import {
   askToCatchUp,
   type IndexedMount,
   type IndexFeed,
-  readCurrent,
   readFeedStatus,
+  readLastCurrent,
   startFeed,
 } from '../../search/feed.ts'
 import { hasParameter } from '../../search/feed-documents.ts'
@@ -30,10 +30,10 @@ import {
   allowsFor,
   findHits,
   formatAnswerJson,
+  formatAnswerMarkdown,
   formatHit,
-  formatMarkdown,
   knownMounts,
-  type Parts,
+  type PartKinds,
   sourceTimeoutMs,
 } from './answer.ts'
 import { freshnessFor, freshnessNotes, partialMounts } from './freshness.ts'
@@ -124,7 +124,7 @@ export function search(options: SearchOptions): Search {
     // The state before the search: the hits are at least as new.
     const status = await feedStatus()
     // If no process feeds the index, its last stored state says how old the index is.
-    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
+    const last = status === undefined ? await readLastCurrent(store, name, fedMounts()) : undefined
     const known =
       last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
     const { asOf, pending } = freshnessFor(principal, {
@@ -153,7 +153,7 @@ export function search(options: SearchOptions): Search {
       ...partialMounts(told, asked.where.mounts),
     }
     return asked.as === 'markdown'
-      ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
+      ? { text: formatAnswerMarkdown(whole), mimeType: 'text/markdown' }
       : { text: formatAnswerJson(whole), mimeType: foundMimeType }
   }
 
@@ -204,7 +204,7 @@ export function search(options: SearchOptions): Search {
       })
     },
     feedStatus,
-    currentAt: async () => (await readCurrent(store, name, fedMounts()))?.at,
+    currentAt: async () => (await readLastCurrent(store, name, fedMounts()))?.at,
   }
 }
 
@@ -228,14 +228,14 @@ async function describeIndex(index: SearchIndex) {
 
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
-  const parts = new Map<string, Promise<Parts>>()
+  const parts = new Map<string, Promise<PartKinds>>()
   /** Asks a mount. All callers share the answer, so the abort of one of them does not cancel the question. */
-  const ask = async (mount: MountReader): Promise<Parts> => {
+  const ask = async (mount: MountReader): Promise<PartKinds> => {
     const { signal } = new AbortController()
     const [lines, as] = await Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)])
     return { lines, as }
   }
-  return async (address: string, signal: AbortSignal): Promise<Parts> => {
+  return async (address: string, signal: AbortSignal): Promise<PartKinds> => {
     const mount = mountAt(address)
     if (mount === undefined) return { lines: false, as: false }
     const asked = parts.get(address) ?? ask(mount)

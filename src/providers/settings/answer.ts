@@ -1,6 +1,6 @@
 import { createScanner, type Node as JsonNode, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { type Layer, redactPhrase } from '../../secrets/find.ts'
-import type { Format } from './formats.ts'
+import { type DetectionLayer, redactPhrase } from '../../secrets/find.ts'
+import type { SettingsFormat } from './formats.ts'
 import { type HidingPolicy, hiddenValues } from './hiding.ts'
 import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
@@ -12,11 +12,11 @@ import {
   escapeStep,
   isParseFault,
   jsonNumber,
-  type Limits,
-  type Node,
   type NodeCounter,
   type Scalar,
   type SettingsFault,
+  type SettingsLimits,
+  type SettingsNode,
   type SettingsTree,
   unescapeStep,
 } from './tree.ts'
@@ -66,7 +66,7 @@ function checkJsonBudget(text: string, counter: NodeCounter): void {
   }
 }
 
-function convertJsonNode(node: JsonNode, text: string): Node {
+function convertJsonNode(node: JsonNode, text: string): SettingsNode {
   const { children = [] } = node
   if (node.type === 'array') return { kind: 'list', items: children.map((child) => convertJsonNode(child, text)) }
   if (node.type === 'object')
@@ -108,11 +108,11 @@ export type SettingsPart =
 export interface SettingsRequest {
   readonly text: string
   readonly path: string
-  readonly format: Format
+  readonly format: SettingsFormat
   readonly want: SettingsPart
   readonly policy: HidingPolicy
-  readonly limits: Limits
-  readonly without: readonly Layer[]
+  readonly limits: SettingsLimits
+  readonly without: readonly DetectionLayer[]
 }
 
 export type SettingsAnswer =
@@ -122,9 +122,9 @@ export type SettingsAnswer =
   | { readonly fault: SettingsFault }
 
 /** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
-export type Reply = SettingsAnswer | { readonly error: true }
+export type SettingsReply = SettingsAnswer | { readonly error: true }
 
-const parsers: Readonly<Record<Format, (text: string, counter: NodeCounter) => SettingsTree>> = {
+const parsers: Readonly<Record<SettingsFormat, (text: string, counter: NodeCounter) => SettingsTree>> = {
   json: parseJson,
   yaml: parseYaml,
   toml: parseToml,
@@ -163,25 +163,28 @@ async function answerSettingsRequest({
   const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
-  const node = want.steps.reduce<Node | undefined>((found, step) => found && visibleChild(found, step), tree.root)
+  const node = want.steps.reduce<SettingsNode | undefined>(
+    (found, step) => found && visibleChild(found, step),
+    tree.root,
+  )
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
 /** Returns the child with a name. A name that is itself a secret looks missing. */
-function visibleChild(node: Node, step: string): Node | undefined {
+function visibleChild(node: SettingsNode, step: string): SettingsNode | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }
 
 const isSecretName = (name: string) => redactPhrase(name) !== name
 
 /** Completes the last step of a pointer with names in the file, never with values. */
-function names(root: Node, typed: string): SettingsAnswer {
+function names(root: SettingsNode, typed: string): SettingsAnswer {
   const slash = typed.lastIndexOf('/')
   if (typed !== '' && slash === -1) return { pointers: [], hasMore: false }
   const head = typed.slice(0, Math.max(0, slash))
   const start = unescapeStep(typed.slice(slash + 1))
   const steps = head === '' ? [] : head.slice(1).split('/').map(unescapeStep)
-  const parent = steps.reduce<Node | undefined>((found, step) => found && visibleChild(found, step), root)
+  const parent = steps.reduce<SettingsNode | undefined>((found, step) => found && visibleChild(found, step), root)
   if (parent === undefined || parent.kind === 'scalar') return { pointers: [], hasMore: false }
   const keys =
     parent.kind === 'table' ? [...new Set(parent.entries.map(({ key }) => key))] : parent.items.map((_, i) => String(i))

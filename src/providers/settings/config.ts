@@ -2,8 +2,8 @@ import * as z from '../../schema/builder.ts'
 import { duration, glob, sizeUpTo } from '../../schema/fields.ts'
 import { encodingShape, withoutEffects } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
-import { defineSource } from '../source.ts'
-import { formats } from './formats.ts'
+import { defineSourceSchema } from '../source.ts'
+import { settingsFormats } from './formats.ts'
 
 const { root, include, exclude, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
@@ -18,7 +18,7 @@ const settingsShape = {
     .optionalKey('Serves dotenv files (.env, .env.local, prod.env), even if git ignores them. By default true.'),
   ...{ worktrees, hidden, symlinks, hardlinks, allowMounts },
   formats: z
-    .record(glob, z.enum(formats))
+    .record(glob, z.enum(settingsFormats))
     .optionalKey('The formats of files whose names do not show the format, by glob. The last match applies.'),
   show: z
     .enum(['safe', 'allowed'])
@@ -43,7 +43,7 @@ const settingsShape = {
   reconcile,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Configuration files, without their secrets.',
   shape: settingsShape,
   needs: { root: 'served folder' },

@@ -2,19 +2,19 @@ import { join } from 'node:path'
 import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createTaskWorker, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import type { Layer } from '../../secrets/find.ts'
+import type { DetectionLayer } from '../../secrets/find.ts'
 import { contentKey, createSecretFreeCache } from '../../secrets/redactor.ts'
-import type { Reply, SettingsPart, SettingsRequest } from './answer.ts'
-import type { Format } from './formats.ts'
+import type { SettingsPart, SettingsReply, SettingsRequest } from './answer.ts'
+import type { SettingsFormat } from './formats.ts'
 import type { HidingPolicy } from './hiding.ts'
-import { type Limits, positionOf, type SettingsFault } from './tree.ts'
+import { positionOf, type SettingsFault, type SettingsLimits } from './tree.ts'
 
 interface DeskOptions {
   readonly source: Provider
   readonly policy: HidingPolicy
-  readonly limits: Limits
+  readonly limits: SettingsLimits
   readonly timeoutMs: number
-  readonly without: readonly Layer[]
+  readonly without: readonly DetectionLayer[]
   /** File that the worker runs; tests use one that hangs. */
   readonly file?: string
 }
@@ -25,7 +25,7 @@ export type SettingsReader = ReturnType<typeof createSettingsReader>
 export function createSettingsReader(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
-  const host = createTaskWorker<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
+  const host = createTaskWorker<SettingsRequest, SettingsReply>(file, { ...workerLimits.settings, timeoutMs })
   const harmless = createSecretFreeCache()
   return {
     /**
@@ -34,7 +34,7 @@ export function createSettingsReader(options: DeskOptions) {
      * @throws ResourceError `invalid` (reason `unreadable`) for a file that cannot be read as its format, with line and column in
      * the detail and nothing of the file; `too-large` beyond a limit.
      */
-    ask: async (path: string, format: Format, want: SettingsPart, context: Context) => {
+    ask: async (path: string, format: SettingsFormat, want: SettingsPart, context: Context) => {
       const content = await readSettingsFile(source, path, limits.maxBytes, context)
       const { text } = content
       const key = want.kind === 'source' ? contentKey([path, format], text) : undefined
@@ -75,7 +75,7 @@ async function readSettingsFile(source: Provider, path: string, maxBytes: number
   throw tooLarge(`The file has more than ${maxBytes} bytes, too many for a file of settings.`, { limit: maxBytes })
 }
 
-function faulty({ what, offset, limit }: SettingsFault, text: string, format: Format): ResourceError {
+function faulty({ what, offset, limit }: SettingsFault, text: string, format: SettingsFormat): ResourceError {
   const { line, column } = positionOf(text, offset)
   const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
   if (limit === undefined) return invalid(message, 'unreadable', { line, column })

@@ -4,12 +4,12 @@ import { baseName } from '../../core/path.ts'
 import { isCredentialFile } from '../../secrets/credential-files.ts'
 
 /** The formats of settings. `json` may have comments and trailing commas; `yaml` may hold several documents. */
-export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
+export const settingsFormats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
 
-export type Format = (typeof formats)[number]
+export type SettingsFormat = (typeof settingsFormats)[number]
 
 /** Formats by file name. The first match applies. */
-const names: readonly (readonly [RegExp, Format])[] = [
+const names: readonly (readonly [RegExp, SettingsFormat])[] = [
   [/^\.env(?:\..+)?$|\.env$|^\.(?:flask|dev|prod|test)env$|^\.dev\.vars$/, 'dotenv'],
   [/\.(?:jsonc?|webmanifest|code-workspace)$|^\.(?:babel|eslint|jshint|swc|lintstaged|stylelint)rc$/, 'json'],
   [/\.ya?ml$|^\.(?:clang-format|clang-tidy|prettierrc|yamllint)$/, 'yaml'],
@@ -23,22 +23,22 @@ const names: readonly (readonly [RegExp, Format])[] = [
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
 /** Returns the format of a configuration file; `undefined` for any other file. */
-export type FormatOf = (path: string) => Format | undefined
+export type FormatOf = (path: string) => SettingsFormat | undefined
 
 export interface FormatRules {
   /** Globs: serves only matching paths. By default all files whose names show a known format. */
   readonly include?: readonly string[]
   /** Formats by glob, for names that do not show the format. The last match applies. */
-  readonly formats?: Readonly<Record<string, Format>>
+  readonly formats?: Readonly<Record<string, SettingsFormat>>
 }
 
 /** Compiles the rules. @throws ResourceError `invalid` for a malformed glob or an unknown format. */
-export function createFormats({ include, formats: own = {} }: FormatRules): FormatOf {
+export function compileFormatRules({ include, formats: own = {} }: FormatRules): FormatOf {
   const included = include === undefined ? () => true : compileGlobs(include)
   const rules = Object.entries(own).map(([pattern, format]) => {
-    if (!formats.includes(format))
+    if (!settingsFormats.includes(format))
       throw invalid(
-        `${JSON.stringify(format)} is not a format of settings. Write one of ${formats.join(', ')}.`,
+        `${JSON.stringify(format)} is not a format of settings. Write one of ${settingsFormats.join(', ')}.`,
         'configuration',
       )
     return { matches: compileGlobs([pattern]), format }
@@ -54,7 +54,7 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
   }
 }
 
-export const mimeTypes: Readonly<Record<Format, string>> = {
+export const formatMimeTypes: Readonly<Record<SettingsFormat, string>> = {
   json: 'application/json',
   yaml: 'application/yaml',
   toml: 'application/toml',

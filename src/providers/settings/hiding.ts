@@ -3,9 +3,9 @@ import { jsonIn } from '../../core/kit/object.ts'
 import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
-import { type KeyKind, kindOfKey, looksLikeRandomToken } from '../../secrets/keys.ts'
+import { looksLikeRandomToken, type NameStrength, secretNameStrength } from '../../secrets/keys.ts'
 import { isHarmless } from '../../secrets/references.ts'
-import { escapeStep, type Node, type Scalar, type SettingsTree, type Table, type TableEntry } from './tree.ts'
+import { escapeStep, type Scalar, type SettingsNode, type SettingsTree, type Table, type TableEntry } from './tree.ts'
 
 export interface HidingPolicy {
   /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
@@ -36,7 +36,7 @@ export function hiddenValues({ root, commented = [] }: SettingsTree, { show, all
   }
 
   /** @param secret Whether a name above hides everything below it. */
-  const visit = (node: Node, path: string, secret: boolean): void => {
+  const visit = (node: SettingsNode, path: string, secret: boolean): void => {
     if (node.kind === 'scalar') judgeScalar(node, path, secret)
     else if (node.kind === 'table') for (const entry of node.entries) visitEntry(entry, node, path, secret)
     else
@@ -46,14 +46,14 @@ export function hiddenValues({ root, commented = [] }: SettingsTree, { show, all
 
   const visitEntry = ({ key, value }: TableEntry, table: Table, path: string, secret: boolean): void => {
     const at = join(path, escapeStep(key))
-    const kind = kindOfKey(key) ?? kindOfKeyIn(path, key)
+    const kind = secretNameStrength(key) ?? kindOfKeyIn(path, key)
     // A weak name affects only its own value, or a list of values.
     const own = kind === 'strong' || (kind === 'weak' && value.kind !== 'table')
     visit(value, at, secret || own || isValueOfSecret(key, table) || isKubernetesSecret(key, table))
   }
 
   visit(root, '', false)
-  for (const { key, value } of commented) visit(value, escapeStep(key), kindOfKey(key) !== undefined)
+  for (const { key, value } of commented) visit(value, escapeStep(key), secretNameStrength(key) !== undefined)
   return denied
 }
 
@@ -65,8 +65,8 @@ function isOpaque(text: string): boolean {
 }
 
 /** Whether a `key` is secret depends on the name above it: `api: { key: … }`. */
-function kindOfKeyIn(path: string, key: string): KeyKind {
-  return /keys?$/i.test(key) ? kindOfKey(`${path.slice(path.lastIndexOf('/') + 1)}_${key}`) : undefined
+function kindOfKeyIn(path: string, key: string): NameStrength {
+  return /keys?$/i.test(key) ? secretNameStrength(`${path.slice(path.lastIndexOf('/') + 1)}_${key}`) : undefined
 }
 
 const nameKeys = /^(?:name|key|id|variable|field)$/i
@@ -76,15 +76,16 @@ const valueKeys = /^(?:value|val|default|content)$/i
 function isValueOfSecret(key: string, { entries }: Table): boolean {
   if (!valueKeys.test(key)) return false
   return entries.some(
-    (entry) => nameKeys.test(entry.key) && entry.value.kind === 'scalar' && kindOfKey(entry.value.text) !== undefined,
+    (entry) =>
+      nameKeys.test(entry.key) && entry.value.kind === 'scalar' && secretNameStrength(entry.value.text) !== undefined,
   )
 }
 
 /** Whether a value belongs to the option before it: `["--password", "…"]`. */
-function isValueOfOption(item: Node, before: Node | undefined): boolean {
+function isValueOfOption(item: SettingsNode, before: SettingsNode | undefined): boolean {
   if (before?.kind !== 'scalar' || item.kind !== 'scalar' || item.text.startsWith('-')) return false
   const name = /^--?([A-Za-z][\w-]{1,40})$/.exec(before.text)?.[1]
-  return name !== undefined && kindOfKey(name) !== undefined
+  return name !== undefined && secretNameStrength(name) !== undefined
 }
 
 /** Whether a key holds the data of a Kubernetes Secret, where every value is secret, whatever its name. */
@@ -106,7 +107,7 @@ export function searchableValues(denied: HiddenValues): readonly string[] {
 }
 
 /** Replacement of a part of a text. */
-export interface Edit {
+export interface TextEdit {
   readonly start: number
   readonly end: number
   readonly text: string
@@ -118,7 +119,7 @@ export function spanFrom<S extends { readonly end: number }>(spans: readonly S[]
 }
 
 /** Returns the edit that replaces a whole value, so that the file can still be read; `undefined` if there is nothing to replace. */
-export function replaceScalar({ start, end, writing, json }: Scalar, text: string): Edit | undefined {
+export function replaceScalar({ start, end, writing, json }: Scalar, text: string): TextEdit | undefined {
   // A key without a value has no text to replace.
   if (writing === 'plain' && json === 'null') return undefined
   if (writing === 'inside' || writing === 'plain') return { start, end, text: redactedMark }
@@ -131,7 +132,7 @@ export function replaceScalar({ start, end, writing, json }: Scalar, text: strin
  * Returns the edits that replace parts of a value by `[redacted]`. An unquoted value that would then parse as a list gets quotes. A block
  * scalar is replaced as a whole if a part begins at its start.
  */
-export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly Edit[] {
+export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly TextEdit[] {
   const { start, end, writing } = scalar
   const own = parts.map((part) => clip(part, scalar))
   if (writing === 'block' && own.some((part) => part.start <= start))
@@ -141,7 +142,7 @@ export function editScalar(scalar: Scalar, text: string, parts: readonly Span[])
 }
 
 /** Returns the edits that remove parts from the names and values (`words`) of a JSON text, so that it stays valid JSON. */
-export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly Edit[] {
+export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly TextEdit[] {
   const mark = JSON.stringify(redactedMark)
   return words.flatMap((word) => {
     const own = spansOverlapping(parts, word)
@@ -196,7 +197,7 @@ export function spansOverlapping(spans: readonly Span[], { start, end }: Span): 
 }
 
 /** Applies edits, which do not overlap, to a text. */
-export function applyEdits(text: string, edits: readonly Edit[]): string {
+export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const pieces: string[] = []
   let from = 0
   for (const edit of [...edits].sort((a, b) => a.start - b.start)) {

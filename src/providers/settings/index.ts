@@ -17,17 +17,17 @@ import type {
   Template,
 } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
-import type { Layer } from '../../secrets/find.ts'
+import type { DetectionLayer } from '../../secrets/find.ts'
 import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import type { SettingsPart } from './answer.ts'
 import { createSettingsReader, type SettingsReader } from './desk.ts'
-import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
+import { compileFormatRules, type FormatOf, type FormatRules, formatMimeTypes } from './formats.ts'
 import type { HidingPolicy } from './hiding.ts'
-import { defaultLimits, type Limits, parsePointer } from './tree.ts'
+import { defaultSettingsLimits, parsePointer, type SettingsLimits } from './tree.ts'
 
-export type { Format } from './formats.ts'
+export type { SettingsFormat } from './formats.ts'
 
-export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Partial<Limits> {
+export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Partial<SettingsLimits> {
   /** Provider of the files, as text; not redacted, since only whole files can be parsed. It is closed with this provider. */
   readonly source: Provider
   /** Key of the version hashes. Replicas share it. Default: a random key for each provider. */
@@ -38,7 +38,7 @@ export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Par
   readonly timeoutMs?: number
   /** File that the worker runs, and detector layers that are left out: for tests. */
   readonly file?: string
-  readonly without?: readonly Layer[]
+  readonly without?: readonly DetectionLayer[]
 }
 
 const template: Template = {
@@ -67,8 +67,8 @@ const template: Template = {
 export function settings(options: SettingsOptions): Provider {
   requireKeys('settings({ source })', options, { source: 'an object' })
   const { source, key = randomBytes(32), show = 'safe', allow = [], scrubber } = options
-  const formatOf = createFormats(options)
-  const limits: Limits = { ...defaultLimits, ...limitsIn(options) }
+  const formatOf = compileFormatRules(options)
+  const limits: SettingsLimits = { ...defaultSettingsLimits, ...limitsIn(options) }
   const seal = createSeal(key, JSON.stringify([show, allow]))
   const desk = createSettingsReader({
     source,
@@ -82,7 +82,7 @@ export function settings(options: SettingsOptions): Provider {
 
   const entryOf = (entry: Entry): Entry | undefined => {
     const format = served(formatOf, entry.path)
-    return format === undefined ? undefined : { ...cleanEntry(entry, seal), mimeType: mimeTypes[format] }
+    return format === undefined ? undefined : { ...cleanEntry(entry, seal), mimeType: formatMimeTypes[format] }
   }
 
   const list: Provider['list'] = async function* ({ shallow = false, skim, ...query }, context) {
@@ -103,7 +103,7 @@ export function settings(options: SettingsOptions): Provider {
     const { answer, facts } = await desk.ask(path, format, want, context)
     if (!('text' in answer)) throw notFound('nothing at the pointer')
     const text = scrubber?.scrub(answer.text) ?? answer.text
-    const mimeType = want.kind === 'source' ? mimeTypes[format] : mimeTypes.json
+    const mimeType = want.kind === 'source' ? formatMimeTypes[format] : formatMimeTypes.json
     return { ...contentFacts(cleanFacts(facts, path, seal), text), mimeType, size: Buffer.byteLength(text), text }
   }
 
@@ -147,7 +147,7 @@ function contentFacts({ immutable: _, range: __, ...facts }: ContentMetadata, te
   return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
 }
 
-function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Limits> {
+function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<SettingsLimits>): Partial<SettingsLimits> {
   return defined({ maxBytes, maxDepth, maxNodes })
 }
 

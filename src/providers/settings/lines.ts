@@ -1,5 +1,12 @@
 import { looksLikeRandomToken } from '../../secrets/keys.ts'
-import { type Node, type NodeCounter, type Scalar, type SettingsTree, type TableEntry, textNode } from './tree.ts'
+import {
+  createTextScalar,
+  type NodeCounter,
+  type Scalar,
+  type SettingsNode,
+  type SettingsTree,
+  type TableEntry,
+} from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
@@ -88,7 +95,7 @@ function toTableEntries(keys: ReadonlyMap<string, readonly Draft[]>, text: strin
   return Array.from(keys, ([key, drafts]) => {
     const values = drafts.map((draft) => iniValue(draft, text))
     const [first, second] = values
-    const value: Node = first === undefined || second !== undefined ? { kind: 'list', items: values } : first
+    const value: SettingsNode = first === undefined || second !== undefined ? { kind: 'list', items: values } : first
     return { key, value }
   })
 }
@@ -99,11 +106,11 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
   const raw = text.slice(start, end)
   if (/[\r\n]/.test(raw)) {
     const lines = raw.split(/\r\n|\r|\n/).map((line) => line.trim())
-    return textNode(lines.join('\n').trim(), { start, end, writing: 'plain' })
+    return createTextScalar(lines.join('\n').trim(), { start, end, writing: 'plain' })
   }
   const inner = /^(["'])(.*)\1$/.exec(raw)?.[2]
-  if (inner === undefined) return textNode(raw, { start, end, writing: 'plain' })
-  return textNode(inner, { start: start + 1, end: end - 1, writing: 'inside' })
+  if (inner === undefined) return createTextScalar(raw, { start, end, writing: 'plain' })
+  return createTextScalar(inner, { start: start + 1, end: end - 1, writing: 'inside' })
 }
 
 /**
@@ -135,7 +142,7 @@ function splitProperty({ text, start }: Line): TableEntry {
   const [head = '', , key = ''] = match ?? []
   const raw = text.slice(head.length)
   const span = { start: start + head.length, end: start + text.length, writing: 'plain' } as const
-  return { key: unescapeProperty(key), value: textNode(unescapeProperty(raw), span) }
+  return { key: unescapeProperty(key), value: createTextScalar(unescapeProperty(raw), span) }
 }
 
 const propertyEscapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', f: '\f' }
@@ -182,7 +189,7 @@ export function parseDotenv(text: string, counter: NodeCounter): SettingsTree {
 function plainValue(text: string, start: number, lineEnd: number): Scalar {
   const end = Math.max(start, lineEnd)
   const [value = ''] = text.slice(start, end).split('#')
-  return textNode(value.trimEnd(), { start, end, writing: 'plain' })
+  return createTextScalar(value.trimEnd(), { start, end, writing: 'plain' })
 }
 
 /** A quoted value, with nothing but a comment after it. A quote after a backslash is a part of it, unless it is the last one. */
@@ -196,7 +203,11 @@ function quotedValue(text: string, from: number): Scalar | undefined {
   if (inner === undefined) return undefined
   const lines = inner.replaceAll('\r\n', '\n')
   const end = from + 1 + inner.length
-  return textNode(double === undefined ? lines : unescapeText(lines), { start: from + 1, end, writing: 'inside' })
+  return createTextScalar(double === undefined ? lines : unescapeText(lines), {
+    start: from + 1,
+    end,
+    writing: 'inside',
+  })
 }
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r' }

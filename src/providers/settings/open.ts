@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import { decoded } from '../../wrap/decoded.ts'
 import { sliced } from '../../wrap/sliced.ts'
-import { type FolderContext, type OpenSource, type OptionsOf, rootOf } from '../source.ts'
+import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens the files of settings in a folder. */
@@ -11,7 +11,7 @@ export const open: OpenSource<typeof source> = async (given, context) => {
   const { dotenv = true, formats, timeout, show, allow, maxBytes, maxDepth, maxNodes, ...options } = given
   const { language, encodings } = given
   const { key, scrubber } = await redaction()
-  const opened = await files({ ...options, ...rootOf(given, context), dotenv, log })
+  const opened = await files({ ...options, ...locateRoot(given, context), dotenv, log })
   return sliced(
     settings({
       source: decoded(opened, defined({ language, rules: encodings })),
@@ -24,5 +24,5 @@ export const open: OpenSource<typeof source> = async (given, context) => {
 export async function leftOut(given: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
   const { openLeftOut } = await import('../files/index.ts')
   const { maxBytes: _, dotenv = true, ...options } = given
-  return openLeftOut({ ...options, ...rootOf(given, context), dotenv })
+  return openLeftOut({ ...options, ...locateRoot(given, context), dotenv })
 }

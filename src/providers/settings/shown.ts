@@ -1,10 +1,9 @@
 import { mergeSpans, type Span } from '../../core/kit/sorted.ts'
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
-import type { Layer } from '../../secrets/find.ts'
+import type { DetectionLayer } from '../../secrets/find.ts'
 import { findSecrets } from '../../secrets/window.ts'
 import {
   applyEdits,
-  type Edit,
   editJson,
   editScalar,
   type HiddenValues,
@@ -13,8 +12,9 @@ import {
   spanFrom,
   spansOutside,
   spansOverlapping,
+  type TextEdit,
 } from './hiding.ts'
-import type { Node, Scalar, SettingsTree } from './tree.ts'
+import type { Scalar, SettingsNode, SettingsTree } from './tree.ts'
 
 /** A parsed file of settings, with the values that are hidden in it. */
 interface SettingsFile {
@@ -22,11 +22,11 @@ interface SettingsFile {
   readonly path: string
   readonly tree: SettingsTree
   readonly denied: HiddenValues
-  readonly without: readonly Layer[]
+  readonly without: readonly DetectionLayer[]
 }
 
 /** Formats a node as JSON, without hidden values and without secrets that the detectors find in the rest. */
-export async function showJson(node: Node, source: SettingsFile): Promise<string> {
+export async function showJson(node: SettingsNode, source: SettingsFile): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
   return scrubDenied(applyEdits(normal.text, edits), source)
@@ -42,7 +42,7 @@ export async function showSource(source: SettingsFile): Promise<string> {
   const inText = (await findSecrets(text, { path, without })).filter((span) => !isOfName(span, scalars))
   const { spans, whole } = await findInValues(source)
   const found = mergeSpans([...inText, ...spans])
-  const edits: Edit[] = spansOutside(
+  const edits: TextEdit[] = spansOutside(
     [...found, ...(tree.unknown ?? [])].sort((a, b) => a.start - b.start),
     scalars,
   ).map((span) => ({ ...span, text: redactedMark }))
@@ -64,8 +64,8 @@ function scrubDenied(text: string, { denied }: SettingsFile): string {
 
 /** Returns every value in the source, in source order. */
 function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
-  const seen = new Set<Node>()
-  const visit = (node: Node): void => {
+  const seen = new Set<SettingsNode>()
+  const visit = (node: SettingsNode): void => {
     if (seen.has(node)) return
     seen.add(node)
     if (node.kind === 'list') for (const item of node.items) visit(item)
@@ -149,7 +149,7 @@ interface Normal {
 }
 
 /** Writes a node as JSON, indented by two, with the mark for hidden values. Of a repeated key, only the last value is written. */
-function writeJson(root: Node, denied: HiddenValues): Normal {
+function writeJson(root: SettingsNode, denied: HiddenValues): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []
   const words: Span[] = []
@@ -171,7 +171,7 @@ function writeJson(root: Node, denied: HiddenValues): Normal {
     put(scalar.json)
   }
 
-  const write = (node: Node, indent: string): void => {
+  const write = (node: SettingsNode, indent: string): void => {
     if (node.kind === 'scalar') writeScalar(node)
     else if (node.kind === 'list')
       writeAll(
@@ -195,7 +195,7 @@ function writeJson(root: Node, denied: HiddenValues): Normal {
 
   const writeAll = (
     open: string,
-    members: readonly (readonly [name: string | undefined, value: Node])[],
+    members: readonly (readonly [name: string | undefined, value: SettingsNode])[],
     close: string,
     indent: string,
   ) => {

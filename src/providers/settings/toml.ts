@@ -1,13 +1,13 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import {
   createParseFault,
+  createTextScalar,
   jsonNumber,
-  type Node,
   type NodeCounter,
   type Scalar,
+  type SettingsNode,
   type SettingsTree,
   type TableEntry,
-  textNode,
 } from './tree.ts'
 
 type Table = Map<string, TomlValue>
@@ -55,7 +55,7 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter): Node {
+function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter): SettingsNode {
   counter.enter(depth, 0)
   if (Array.isArray(value))
     return { kind: 'list', items: value.map((item) => convertTomlValue(item, depth + 1, counter)) }
@@ -130,7 +130,7 @@ function readToml(text: string): Table {
     if (triple) while (text[end + 3] === quote) end++
     at = end + (triple ? 3 : 1)
     const raw = text.slice(start, end).replace(triple ? /^\r?\n/ : /^(?!)/, '')
-    return textNode(quote === '"' ? unescapeText(raw) : raw, { start, end, writing: 'inside' })
+    return createTextScalar(quote === '"' ? unescapeText(raw) : raw, { start, end, writing: 'inside' })
   }
 
   const readValue = (): TomlValue => {

@@ -21,7 +21,7 @@ export interface Scalar {
 
 interface List {
   readonly kind: 'list'
-  readonly items: readonly Node[]
+  readonly items: readonly SettingsNode[]
 }
 
 /** Names and values in source order. If a name occurs twice, the last value applies. */
@@ -32,14 +32,14 @@ export interface Table {
 
 export interface TableEntry {
   readonly key: string
-  readonly value: Node
+  readonly value: SettingsNode
 }
 
-export type Node = Scalar | List | Table
+export type SettingsNode = Scalar | List | Table
 
 /** Parsed content of a file. Nodes may be shared (aliases of YAML), but never contain themselves. */
 export interface SettingsTree {
-  readonly root: Node
+  readonly root: SettingsNode
   /** Settings that were commented out: they are checked for secrets, but are not part of the value. */
   readonly commented?: readonly TableEntry[]
   /** Lines that this format does not know: their content is unknown, so they are hidden. */
@@ -47,7 +47,7 @@ export interface SettingsTree {
 }
 
 /** Returns the child of a node for one step of a pointer; `undefined` if there is none. */
-export function childOf(node: Node, step: string): Node | undefined {
+export function childOf(node: SettingsNode, step: string): SettingsNode | undefined {
   if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
   if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
   return undefined
@@ -60,7 +60,7 @@ export function jsonNumber(lexeme: string): string | undefined {
   return Number.isFinite(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
 }
 
-export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
+export function createTextScalar(text: string, span: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
   return { kind: 'scalar', text, json: JSON.stringify(text), ...span }
 }
 
@@ -100,7 +100,7 @@ export function escapeStep(step: string): string {
 }
 
 /** Limits of the size and the depth of a configuration file. A larger file is refused before it fills the memory. */
-export interface Limits {
+export interface SettingsLimits {
   /** Maximum size of the file, in bytes. */
   readonly maxBytes: number
   /** Maximum nesting of lists and tables. */
@@ -109,7 +109,7 @@ export interface Limits {
   readonly maxNodes: number
 }
 
-export const defaultLimits: Limits = { maxBytes: 1024 * 1024, maxDepth: 64, maxNodes: 100_000 }
+export const defaultSettingsLimits: SettingsLimits = { maxBytes: 1024 * 1024, maxDepth: 64, maxNodes: 100_000 }
 
 /** Why a file cannot be read, and where. The message contains nothing of the file. */
 export interface SettingsFault {
@@ -135,7 +135,7 @@ export function isParseFault(error: unknown): error is ParseFault {
 }
 
 /** Creates a counter of nodes, which enforces the limits of their number and depth. */
-export function createNodeCounter({ maxDepth, maxNodes }: Limits) {
+export function createNodeCounter({ maxDepth, maxNodes }: SettingsLimits) {
   let nodes = 0
   return {
     /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */

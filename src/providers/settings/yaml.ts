@@ -14,13 +14,13 @@ import {
 import { deepNestingIn } from '../../text/front-matter.ts'
 import {
   createParseFault,
+  createTextScalar,
   jsonNumber,
-  type Node,
   type NodeCounter,
   type Scalar,
+  type SettingsNode,
   type SettingsTree,
   type TableEntry,
-  textNode,
 } from './tree.ts'
 
 const maxDocuments = 100
@@ -44,7 +44,7 @@ export function parseYaml(text: string, counter: NodeCounter): SettingsTree {
   })
   if (documents.length > maxDocuments)
     throw createParseFault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
-  const roots: Node[] = []
+  const roots: SettingsNode[] = []
   for (const document of documents) {
     refuseErrors(document.errors)
     roots.push(createYamlNodeReader(text, counter)(document.contents, 1, 0))
@@ -109,21 +109,21 @@ function refuseVersions(text: string): void {
   }
 }
 
-type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
+type Reader = (node: ParsedNode | null, depth: number, offset: number) => SettingsNode
 
 /** Creates a reader that converts the nodes of one document to our own. */
 function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
-  const anchors = new Map<string, Node>()
+  const anchors = new Map<string, SettingsNode>()
   /** The text that each node with an anchor has as a key, by the anchor. */
   const keys = new Map<string, string>()
   /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */
-  const recount = (node: Node, depth: number, offset: number): void => {
+  const recount = (node: SettingsNode, depth: number, offset: number): void => {
     counter.enter(depth, offset)
     if (node.kind === 'list') for (const item of node.items) recount(item, depth + 1, offset)
     if (node.kind === 'table') for (const { value } of node.entries) recount(value, depth + 1, offset)
   }
 
-  const aliased = (alias: Alias.Parsed, depth: number): Node => {
+  const aliased = (alias: Alias.Parsed, depth: number): SettingsNode => {
     const [offset] = alias.range
     const node = anchors.get(alias.source)
     if (node === undefined)
@@ -144,7 +144,7 @@ function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
     return keyText(key, text)
   }
 
-  const table = (map: YAMLMap.Parsed, depth: number): Node => {
+  const table = (map: YAMLMap.Parsed, depth: number): SettingsNode => {
     const entries: TableEntry[] = []
     const merged: TableEntry[] = []
     const seen = new Set<string>()
@@ -188,7 +188,7 @@ function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
   return read
 }
 
-function mergedEntries(value: Node, offset: number): readonly TableEntry[] {
+function mergedEntries(value: SettingsNode, offset: number): readonly TableEntry[] {
   if (value.kind === 'table') return value.entries
   if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
     return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))
@@ -207,9 +207,9 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
   const [start, end] = scalar?.range ?? [offset, offset]
   const source = scalar?.source ?? ''
   if (scalar?.type === 'QUOTE_DOUBLE' || scalar?.type === 'QUOTE_SINGLE')
-    return textNode(source, { start: start + 1, end: end - 1, writing: 'inside' })
+    return createTextScalar(source, { start: start + 1, end: end - 1, writing: 'inside' })
   if (scalar?.type === 'BLOCK_LITERAL' || scalar?.type === 'BLOCK_FOLDED')
-    return textNode(source, { start, end, writing: 'block' })
+    return createTextScalar(source, { start, end, writing: 'block' })
   const span = { start, end, writing: 'quoted' } as const
   const { value } = scalar ?? { value: null }
   if (value === null) return { kind: 'scalar', text: '', json: 'null', ...span }
@@ -222,5 +222,5 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
       ...span,
     }
   // A tag such as !!binary would change the value, so the source text is used.
-  return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
+  return createTextScalar(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
 }

@@ -23,7 +23,7 @@ import {
 } from './definitions.ts'
 
 /** Key column of a table, with the facts that only statements need. */
-export interface KnownKey {
+export interface KeyColumn {
   readonly name: string
   readonly affinity: Affinity
   /** Whether the column is the rowid, which holds only integers. */
@@ -34,7 +34,7 @@ export interface KnownKey {
 export interface RelationDescription {
   readonly item: RelationItem
   readonly relation: Relation
-  readonly key: readonly KnownKey[]
+  readonly key: readonly KeyColumn[]
 }
 
 export type DatabaseCatalog = ReturnType<typeof createDatabaseCatalog>
@@ -182,7 +182,7 @@ function findKeyColumns(
   isAlias: boolean,
   isNullable: (column: RawColumn) => boolean,
   isStrict: boolean,
-): readonly KnownKey[] {
+): readonly KeyColumn[] {
   const [id] = ids
   if (isAlias && id !== undefined) return [{ name: id.name, affinity: 'numeric', isRowid: true, collation: 'BINARY' }]
   const byName = new Map(columns.map((column) => [column.name, column]))

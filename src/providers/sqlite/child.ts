@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ResourceError } from '../../core/errors.ts'
 import { loadFaultOf } from '../../store/sqlite/codes.ts'
 import { isWorthReopening, refusedError, replacedFileError, translateSqliteError } from './errors.ts'
-import type { Operations } from './operations.ts'
+import type { DatabaseOperations } from './operations.ts'
 
 /**
  * Request to the child process. `measure` asks for its data memory, in bytes. Otherwise `open` comes first, with the file, the lock
@@ -10,7 +10,7 @@ import type { Operations } from './operations.ts'
  */
 export interface ChildRequest {
   readonly id: number
-  readonly name: keyof Operations | 'open' | 'measure'
+  readonly name: keyof DatabaseOperations | 'open' | 'measure'
   readonly values: readonly unknown[]
 }
 
@@ -18,17 +18,17 @@ export type ChildAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
 
-let operations: Operations | undefined
+let operations: DatabaseOperations | undefined
 
 /** Loads the modules that read a file, with the native part of SQLite. */
 async function loadReaderModules() {
   try {
-    const [{ openFile }, { createDatabaseCatalog }, { createOperations }] = await Promise.all([
+    const [{ openDatabaseFile }, { createDatabaseCatalog }, { createDatabaseOperations }] = await Promise.all([
       import('./file.ts'),
       import('./catalog.ts'),
       import('./operations.ts'),
     ])
-    return { openFile, createDatabaseCatalog, createOperations }
+    return { openDatabaseFile, createDatabaseCatalog, createDatabaseOperations }
   } catch (error) {
     const fault = loadFaultOf(error)
     if (fault === undefined) throw error
@@ -54,11 +54,11 @@ function readStatus(): string {
 
 async function answerRequest({ name, values }: ChildRequest): Promise<unknown> {
   if (name === 'open' || name === 'measure') {
-    const { openFile, createDatabaseCatalog, createOperations } = await loadReaderModules()
+    const { openDatabaseFile, createDatabaseCatalog, createDatabaseOperations } = await loadReaderModules()
     if (name === 'measure') return dataBytes()
     const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
-    const opened = openFile(file, lockTimeoutMs, isLinkless)
-    operations = createOperations(opened, createDatabaseCatalog(opened.database))
+    const opened = openDatabaseFile(file, lockTimeoutMs, isLinkless)
+    operations = createDatabaseOperations(opened, createDatabaseCatalog(opened.database))
     // This first read throws if the file cannot be read.
     return operations.fingerprint()
   }

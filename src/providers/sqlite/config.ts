@@ -8,7 +8,7 @@ import {
   rowsShape,
   timeoutShape,
 } from '../relational/config.ts'
-import { defineSource } from '../source.ts'
+import { defineSourceSchema } from '../source.ts'
 
 /** The options of a mount whose provider is `sqlite`. */
 const sqliteShape = {
@@ -21,7 +21,7 @@ const sqliteShape = {
   ...timeoutShape,
 }
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'A database in a file of SQLite: its tables, and their rows if "rows" is set.',
   shape: sqliteShape,
   effects: { options: { ...databaseEffects, file: pathEffects } },

@@ -40,7 +40,7 @@ const unsettledMs = 50
  * @throws ResourceError `unavailable`, with the fault `refused` for anything but a regular file with a database; errors of
  *   SQLite and of the file system.
  */
-export function openFile(file: string, lockTimeoutMs: number, isLinkless = false) {
+export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless = false) {
   const identity = identify(file)
   const isLogged = checkHeader(file, identity)
   const way = wayOf(file, isLogged)
@@ -83,7 +83,7 @@ export function openFile(file: string, lockTimeoutMs: number, isLinkless = false
   }
 }
 
-export type OpenFile = ReturnType<typeof openFile>
+export type OpenDatabaseFile = ReturnType<typeof openDatabaseFile>
 
 /** Returns the identity of a file, which a rename does not change. @throws ResourceError `unavailable` unless there is a regular file. */
 function identify(file: string): string {

@@ -15,8 +15,8 @@ import {
 } from '../relational/open.ts'
 import type { ChildRequest } from './child.ts'
 import { fileFault, refusedError } from './errors.ts'
-import type { Operations } from './operations.ts'
-import { startProcess, startTimeoutMs } from './process.ts'
+import type { DatabaseOperations } from './operations.ts'
+import { startReaderProcess, startTimeoutMs } from './process.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
@@ -72,7 +72,7 @@ function createSqliteSource(options: SqliteOptions) {
   })
 
   /** Sends one request. A process that has the replaced file open, or lacks memory, is ended. */
-  const once = (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]): Promise<unknown> =>
+  const once = (signal: AbortSignal, name: keyof DatabaseOperations, values: readonly unknown[]): Promise<unknown> =>
     pool.use(signal, async (reader) => {
       try {
         return await reader.ask(name, values)
@@ -82,7 +82,7 @@ function createSqliteSource(options: SqliteOptions) {
         throw error
       }
     })
-  const untilAnswered = async (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]) => {
+  const untilAnswered = async (signal: AbortSignal, name: keyof DatabaseOperations, values: readonly unknown[]) => {
     for (let attempt = 1; ; attempt++) {
       try {
         return await once(signal, name, values)
@@ -91,8 +91,11 @@ function createSqliteSource(options: SqliteOptions) {
       }
     }
   }
-  const ask = <T>({ signal }: SourceContext, name: keyof Operations, ...values: readonly unknown[]): Promise<T> =>
-    leaving(signal, (patient) => untilAnswered(patient, name, values) as Promise<T>)
+  const ask = <T>(
+    { signal }: SourceContext,
+    name: keyof DatabaseOperations,
+    ...values: readonly unknown[]
+  ): Promise<T> => leaving(signal, (patient) => untilAnswered(patient, name, values) as Promise<T>)
 
   const source: DatabaseSource = {
     schema: '',
@@ -106,7 +109,7 @@ function createSqliteSource(options: SqliteOptions) {
           ask<readonly (readonly string[])[]>(context, 'keys', { ...query, ...from(relation) }),
         areStampsExact: true,
         stamps: async (context) => {
-          const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
+          const { keys, stamp } = await ask<ReturnType<DatabaseOperations['stamps']>>(context, 'stamps', views)
           return new Map(keys.map((key) => [key, stamp]))
         },
       },
@@ -173,7 +176,7 @@ async function startReader(
 ) {
   const file = await placeOf(options)
   signal.throwIfAborted()
-  const reader = await startProcess()
+  const reader = await startReaderProcess()
   signal.addEventListener('abort', reader.close, { once: true })
   try {
     signal.throwIfAborted()

@@ -15,13 +15,13 @@ import type {
   TableRow,
 } from '../relational/model.ts'
 import { hexOfBase64 } from '../relational/names.ts'
-import type { DatabaseCatalog, KnownKey, RelationDescription } from './catalog.ts'
+import type { DatabaseCatalog, KeyColumn, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
 import { brokenViewError } from './errors.ts'
-import type { OpenFile } from './file.ts'
+import type { OpenDatabaseFile } from './file.ts'
 
 /** Creates the operations on an open file, each in one snapshot of it. */
-export function createOperations({ database, check, stamp }: OpenFile, catalog: DatabaseCatalog) {
+export function createDatabaseOperations({ database, check, stamp }: OpenDatabaseFile, catalog: DatabaseCatalog) {
   const reader = createRowReader(database, catalog)
   let print: { readonly stamp: string; readonly hash: string } | undefined
 
@@ -79,7 +79,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
   }
 }
 
-export type Operations = ReturnType<typeof createOperations>
+export type DatabaseOperations = ReturnType<typeof createDatabaseOperations>
 
 /** Binary search for the first item at or after a key, in byte order. Returns its index. */
 function firstFrom(items: readonly { readonly key: string }[], key: Buffer): number {
@@ -113,7 +113,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
     table,
     access,
     views,
-  }: TableRequest): { readonly known: RelationDescription; readonly key: readonly KnownKey[] } => {
+  }: TableRequest): { readonly known: RelationDescription; readonly key: readonly KeyColumn[] } => {
     const known = catalog.find(table)
     const kind = known?.item.kind
     if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
@@ -202,34 +202,34 @@ function truncateKeyValue(value: TableRow['values'][number], most: number): Tabl
 }
 
 /** Returns the table or subquery after `FROM`. Without a key, rows come in table order. A subquery computes each row of a view only once. */
-function tableOrSubquery({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
+function tableOrSubquery({ item }: RelationDescription, columns: readonly string[], key: readonly KeyColumn[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
   return key.length === 0 ? `main.${name} NOT INDEXED` : `main.${name}`
 }
 
-function keyColumnSql({ name, collation, isRowid }: KnownKey): string {
+function keyColumnSql({ name, collation, isRowid }: KeyColumn): string {
   return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
 }
 
 /** Returns the condition that no column of the key is null; empty without a key, and for the rowid, which is never null. */
-function present(key: readonly KnownKey[]): string {
+function present(key: readonly KeyColumn[]): string {
   const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
   return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`
 }
 
-function compared(key: readonly KnownKey[], comparison: '>' | '='): string {
+function compared(key: readonly KeyColumn[], comparison: '>' | '='): string {
   const also = present(key.slice(1)).replace('WHERE', 'AND')
   return `(${key.map(keyColumnSql).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
 }
 
 /** Returns the condition that each column of the key has one of the three values that are shown as the same text. */
-function amongValues(key: readonly KnownKey[]): string {
-  const isOne = (part: KnownKey, i: number) => `${keyColumnSql(part)} IN (?${3 * i + 1}, ?${3 * i + 2}, ?${3 * i + 3})`
+function amongValues(key: readonly KeyColumn[]): string {
+  const isOne = (part: KeyColumn, i: number) => `${keyColumnSql(part)} IN (?${3 * i + 1}, ?${3 * i + 2}, ?${3 * i + 3})`
   return key.map(isOne).join(' AND ')
 }
 
-function orderOf(key: readonly KnownKey[]): string {
+function orderOf(key: readonly KeyColumn[]): string {
   return key.length === 0 ? '' : `ORDER BY ${key.map(keyColumnSql).join(', ')}`
 }
 
@@ -274,7 +274,7 @@ function createDecoder(encoding: string) {
       return isCut ? { json, cut: Number(told.slice(1, from - 1)) } : { json }
     },
     /** Converts a part of a key to text. Different parts have different texts. */
-    keyOf: (cell: Cell, { affinity }: KnownKey): string => {
+    keyOf: (cell: Cell, { affinity }: KeyColumn): string => {
       if (cell === null) return ''
       if (typeof cell === 'bigint') return String(cell)
       if (typeof cell === 'number') return realOf(cell)

@@ -19,7 +19,7 @@ const memoryIntervalMs = 250
 /** The process that reads a file of SQLite. */
 export type ReaderProcess = ReturnType<typeof converse>
 
-export async function startProcess(): Promise<ReaderProcess> {
+export async function startReaderProcess(): Promise<ReaderProcess> {
   if ('deno' in process.versions)
     throw refusedError('Databases of SQLite cannot be read with Deno. Run hikidashi with Node or Bun.')
   return converse(childLimits.sqlite(await measureBase()))

@@ -6,15 +6,15 @@ import * as z from '../../schema/builder.ts'
 import { globs, text } from '../../schema/fields.ts'
 import { createRefuser, refusal } from '../../schema/refusals.ts'
 import {
-  documentEffects,
+  documentEffectRules,
   documentsShape,
   httpUrl,
-  originEffects,
-  originShape,
   serviceEffects,
+  webAccessEffectRules,
+  webAccessShape,
   withoutEffects,
 } from '../../schema/shapes.ts'
-import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   error: refusal(
@@ -61,8 +61,8 @@ const webShape = {
     .optionalKey(
       'Reads pages through this server. false: pages are only listed, and clients fetch them themselves. By default true.',
     ),
-  ...originShape,
-  types: originShape.types.describe(
+  ...webAccessShape,
+  types: webAccessShape.types.describe(
     'The media types that are served, as globs. By default text, JSON, XML, YAML, images, PDF and Office documents.',
   ),
   ...documentsShape,
@@ -78,15 +78,15 @@ function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, conte
 /** Fault of a mount whose address is not a web address, and that has no `url`. */
 const noUrl = 'The mount needs "url", because its address is not an http or https URL.'
 
-export const source = defineSource({
+export const source = defineSourceSchema({
   about: 'Pages of the web.',
   shape: webShape,
   check: checkWeb,
   effects: {
     always: ({ url }, { address }) => serviceEffects(url ?? address),
     options: {
-      ...documentEffects,
-      ...originEffects,
+      ...documentEffectRules,
+      ...webAccessEffectRules,
       ...withoutEffects('url pages llms match fetch'),
     },
   },
@@ -98,7 +98,7 @@ export const source = defineSource({
 })
 
 /** Returns the provider options for access to a web server. */
-export function originOptions(options: OptionsOf<typeof originShape>) {
+export function originOptions(options: OptionsOf<typeof webAccessShape>) {
   const { redirects, allowAddresses, insecure, types, maxBytes, timeout } = options
   return defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout })
 }

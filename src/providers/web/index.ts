@@ -6,7 +6,7 @@ import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
-import { contentFromBytes, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
+import { contentFromBytes, createFetch, createOriginClient, mediaTypeOf, type OriginOptions } from '../http/fetched.ts'
 import { type LinkedPage, parseLlmsTxt } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
@@ -18,14 +18,14 @@ export interface WebOptions extends OriginOptions {
   readonly match?: readonly string[]
   /** Whether pages are read through this server; else they are only listed, for clients to fetch. Default true. */
   readonly fetch?: boolean
-  /** Globs of the media types that are served, such as `text/*`. Default {@link defaultTypes}. */
+  /** Globs of the media types that are served, such as `text/*`. Default {@link defaultMediaTypes}. */
   readonly types?: readonly string[]
   /** Interval at which listed pages are checked for changes, in milliseconds. By default never. */
   readonly poll?: number
 }
 
 /** MIME types served by default: those that a model or a person can read or view. */
-export const defaultTypes: readonly string[] = [
+export const defaultMediaTypes: readonly string[] = [
   'text/*',
   'image/*',
   'application/*json',
@@ -54,8 +54,8 @@ const atOnce = 4
  */
 export function web(options: WebOptions): Provider {
   requireKeys('web({ url })', options, { url: 'a string' })
-  const { base, get } = openOrigin(options)
-  const { pages = [], llms, match = [], fetch = true, types = defaultTypes, poll } = options
+  const { base, get } = createOriginClient(options)
+  const { pages = [], llms, match = [], fetch = true, types = defaultMediaTypes, poll } = options
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
   const { fetch: load, renew: renewAnswers } = createFetch(get)

@@ -1,4 +1,4 @@
-import { formatNumber, formatText, type NumberKind } from '../number-formats.ts'
+import { formatCellText, formatNumber, type NumberKind } from '../number-formats.ts'
 import { decodeSymbols } from '../symbols.ts'
 import type { DocumentWriter } from '../writer.ts'
 
@@ -37,7 +37,7 @@ export function createCells(writer: Pick<DocumentWriter, 'plain' | 'row' | 'end'
   }
   return {
     text: (row: number, column: number, text: string, { kind, font }: CellStyle = plainStyle) =>
-      add(row, column, formatText(decodeSymbols(text, font), kind)),
+      add(row, column, formatCellText(decodeSymbols(text, font), kind)),
     number: (row: number, column: number, value: number, since1904: boolean, { kind }: CellStyle = plainStyle) =>
       add(row, column, formatNumber(String(value), kind, since1904)),
     boolean: (row: number, column: number, value: boolean) => add(row, column, value ? 'TRUE' : 'FALSE'),

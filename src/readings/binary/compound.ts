@@ -26,7 +26,7 @@ const noSector = 0xfffffffa
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
 /** Whether bytes begin as a compound file, which is a file system within a file. */
-export function isCompound(bytes: Uint8Array): boolean {
+export function isCompoundFile(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 8)).toString('hex') === signature
 }
 
@@ -35,9 +35,9 @@ export function isCompound(bytes: Uint8Array): boolean {
  *
  * @param limit Maximum size of all streams that are read, together, in bytes.
  */
-export function openCompound(bytes: Uint8Array, limit: number): Storage {
+export function openCompoundFile(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is not a compound file')
+  if (!isCompoundFile(file) || file.length < headerBytes) throw damaged('it is not a compound file')
   const [shift, miniShift] = [file.readUInt16LE(30), file.readUInt16LE(32)]
   if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift)
     throw damaged('the size of its sectors is not valid')

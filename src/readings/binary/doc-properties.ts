@@ -11,7 +11,11 @@ export interface FormattedRun {
 const pageBytes = 512
 
 /** Returns the runs of a document, in the order of the file. `table` lists the pages that hold their formatting. */
-export function readRuns(stream: Buffer, table: Buffer, kind: 'characters' | 'paragraphs'): readonly FormattedRun[] {
+export function readFormattedRuns(
+  stream: Buffer,
+  table: Buffer,
+  kind: 'characters' | 'paragraphs',
+): readonly FormattedRun[] {
   const count = Math.floor((table.length - 4) / 8)
   const pages = new Set<number>()
   for (let index = 0; index < count && pages.size <= stream.length / pageBytes; index++)

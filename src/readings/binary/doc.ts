@@ -3,7 +3,7 @@ import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } f
 import { decodeSymbol, decodeSymbols, isSymbolFont } from '../symbols.ts'
 import { createTableStack } from '../tables.ts'
 import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
-import { isCompound, openCompound } from './compound.ts'
+import { isCompoundFile, openCompoundFile } from './compound.ts'
 import {
   type CharacterProperties,
   characterProperties,
@@ -12,7 +12,7 @@ import {
   type ParagraphProperties,
   paragraphProperties,
   readFonts,
-  readRuns,
+  readFormattedRuns,
   readStyleProperties,
   runAt,
 } from './doc-properties.ts'
@@ -60,7 +60,7 @@ interface WordFile {
 
 /** Reads a document of Word 6 to 2003 ([MS-DOC]): headings, lists, tables, links, notes, text boxes. */
 export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  if (!isCompound(bytes))
+  if (!isCompoundFile(bytes))
     throw unreadableError('The document is in a format before Word 6, or it is damaged: save it as .docx.')
   const file = openDoc(bytes, limits)
   const writer = createDocumentWriter(form, limits.characters)
@@ -79,7 +79,7 @@ export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 }
 
 function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
-  const root = openCompound(bytes, limits.unpacked)
+  const root = openCompoundFile(bytes, limits.unpacked)
   const stream = root.stream('WordDocument')
   if (stream === undefined || stream.length < 0x200) throw damaged('it contains no Word document')
   const flags = stream.readUInt16LE(10)
@@ -165,8 +165,8 @@ const noProperties: CharacterProperties = {}
 /** Writes texts of a document, paragraph by paragraph. */
 function createDocBodyWriter(file: WordFile, writer: DocumentWriter) {
   const { stream, isUnicode, codePage, pieces, tableAt } = file
-  const characters = readRuns(stream, tableAt(place.characters), 'characters')
-  const paragraphs = readRuns(stream, tableAt(place.paragraphs), 'paragraphs')
+  const characters = readFormattedRuns(stream, tableAt(place.characters), 'characters')
+  const paragraphs = readFormattedRuns(stream, tableAt(place.paragraphs), 'paragraphs')
   const styles = readStyleProperties(tableAt(place.styles))
   const fonts = readFonts(tableAt(place.fonts))
   const numbering = createNumbering(tableAt(place.lists), tableAt(place.listUses))

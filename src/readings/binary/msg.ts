@@ -4,7 +4,7 @@ import { detectEncoding } from '../../text/encoding/detect.ts'
 import { codePageOfLanguage, decodeCodePage } from '../code-pages.ts'
 import { unreadableError } from '../formats.ts'
 import type { AttachedPart, StoredMessage } from '../message.ts'
-import { openCompound, type Storage } from './compound.ts'
+import { openCompoundFile, type Storage } from './compound.ts'
 
 /** Numbers of properties ([MS-OXPROPS]). */
 const id = {
@@ -36,7 +36,7 @@ const [numberType, dateType, narrowType, wideType, bytesType, objectType] = [0x0
 
 /** Opens a message of Outlook ([MS-OXMSG]). */
 export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
-  const root = openCompound(bytes, limit)
+  const root = openCompoundFile(bytes, limit)
   if (!root.has('__properties_version1.0')) throw unreadableError('The document is damaged: it contains no message.')
   return messageIn(root, 32)
 }

@@ -1,7 +1,7 @@
 import { tooLarge } from '../../core/errors.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from '../writer.ts'
-import { isCompound, openCompound } from './compound.ts'
+import { isCompoundFile, openCompoundFile } from './compound.ts'
 
 /** Types of records ([MS-PPT], 2.13.24; [MS-ODRAW] from 0xf000 on). */
 const type = {
@@ -59,8 +59,8 @@ const damaged = (what: string) => unreadableError(`The document is damaged: ${wh
 
 /** Reads a presentation of PowerPoint 97 to 2003 ([MS-PPT]): slide by slide, with its notes. */
 export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  if (!isCompound(bytes)) throw damaged('it is not a PowerPoint presentation')
-  const file = openCompound(bytes, limits.unpacked)
+  if (!isCompoundFile(bytes)) throw damaged('it is not a PowerPoint presentation')
+  const file = openCompoundFile(bytes, limits.unpacked)
   // A file for PowerPoint 95 and 97 holds the presentation twice.
   const root = file.storage('PP97_DUALSTORAGE') ?? file
   const stream = root.stream('PowerPoint Document')

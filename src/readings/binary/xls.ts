@@ -4,7 +4,7 @@ import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } f
 import { numberKindOf } from '../number-formats.ts'
 import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
-import { isCompound, openCompound } from './compound.ts'
+import { isCompoundFile, openCompoundFile } from './compound.ts'
 
 /** Types of records ([MS-XLS], 2.3). In some of them the upper byte is the version: here that of Excel 5 and later. */
 const type = {
@@ -87,8 +87,8 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 function workbookIn(bytes: Uint8Array, limits: ReadingLimits): Buffer {
   // Before Excel 5 a workbook was not a compound file.
-  if (!isCompound(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const root = openCompound(bytes, limits.unpacked)
+  if (!isCompoundFile(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const root = openCompoundFile(bytes, limits.unpacked)
   const stream = root.stream('Workbook') ?? root.stream('Book')
   if (stream === undefined) throw unreadableError('The document is damaged: it contains no workbook.')
   return stream

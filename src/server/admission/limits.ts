@@ -82,7 +82,7 @@ export const defaultLimits: HttpLimits = {
 }
 
 /** Size of a burst, as a multiple of the sustained rate per second. */
-export const burst = 10
+export const burstFactor = 10
 
 /** @param asked Whether clients are authenticated. Without authentication their shares cannot be told apart. */
 export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
@@ -146,7 +146,7 @@ export function createRateLimit({ perSecond, burst, now = () => performance.now(
 
 /** Creates the rate limit for a sustained rate; the burst is ten times as large. Undefined for no rate, and for a rate of 0: no limit. */
 export function createSustainedRateLimit(perSecond: number | undefined) {
-  return perSecond ? createRateLimit({ perSecond, burst: perSecond * burst }) : undefined
+  return perSecond ? createRateLimit({ perSecond, burst: perSecond * burstFactor }) : undefined
 }
 
 /** A request that was refused before any source was called. */

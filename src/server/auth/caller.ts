@@ -10,7 +10,7 @@ export interface Caller {
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string
-  /** Whether the credentials can be checked again by their digest alone ({@link Verifier.restore}). */
+  /** Whether the credentials can be checked again by their digest alone ({@link TokenVerifier.restore}). */
   readonly isRestorable?: boolean
   /** Time at which the credentials expire, in milliseconds since 1970; `Infinity`: never. Undefined without authentication. */
   readonly expires?: number
@@ -102,7 +102,7 @@ export interface RestoredToken {
 export type TokenVerdict = { readonly grant: Grant } | { readonly fault: string }
 
 /** Verifies the tokens of one kind. */
-export interface Verifier {
+export interface TokenVerifier {
   /** Whether a token is of this kind, valid or not. */
   takes(token: string): boolean
   /**

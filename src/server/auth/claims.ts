@@ -189,6 +189,6 @@ export type RoleRule =
 export const leewayMs = 30_000
 
 /** Returns the network settings for requests to an issuer. */
-export function networkOf({ allowAddresses, resolve }: Issuer): ServiceNetwork {
+export function issuerNetwork({ allowAddresses, resolve }: Issuer): ServiceNetwork {
   return { ...defined({ allowAddresses, resolve }) }
 }

@@ -4,18 +4,18 @@ import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { headerValues } from '../exchange.ts'
-import { type Caller, callAt, hashToken, type RestoredToken, type TokenVerdict, type Verifier } from './caller.ts'
+import { type Caller, callAt, hashToken, type RestoredToken, type TokenVerdict, type TokenVerifier } from './caller.ts'
 import {
   type AuthorizationOptions,
   type Claims,
   createScopeRequirements,
   type Issuer,
+  issuerNetwork,
   judgeClaims,
-  networkOf,
 } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
-import { canonicalResource, createChallenges, createMetadata, type Refusal } from './metadata.ts'
+import { type AuthRefusal, canonicalResource, createAuthRefusals, createMetadata } from './metadata.ts'
 import { createTokenVerifier } from './tokens.ts'
 
 interface AuthorizerOptions extends AuthorizationOptions {
@@ -42,7 +42,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
   const names = issuers.map(({ issuer }) => issuer)
   const metadata =
     names.length === 0 ? undefined : createMetadata(resource, options.path, names, scopeRequirements.always)
-  const challenges = createChallenges(metadata?.url, scopeRequirements.always)
+  const challenges = createAuthRefusals(metadata?.url, scopeRequirements.always)
   const verifiers = await createVerifiers(options, resource)
   const logRefusal = createRefusalLog(log)
 
@@ -64,7 +64,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
     serveMetadata: (request: IncomingMessage, response: ServerResponse): boolean =>
       metadata?.serve(request, response) ?? false,
     /** Returns the caller of a request, by its headers alone, or why it is refused. */
-    authenticate: async (request: IncomingMessage): Promise<Caller | Refusal> => {
+    authenticate: async (request: IncomingMessage): Promise<Caller | AuthRefusal> => {
       const credentials = credentialsOf(request)
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
@@ -104,7 +104,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
      * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
      * makes no difference.
      */
-    refusalOf: ({ principal: { scopes } }: Caller, body: unknown): Refusal | undefined => {
+    refusalOf: ({ principal: { scopes } }: Caller, body: unknown): AuthRefusal | undefined => {
       if (scopes === undefined) return undefined
       const needed = scopeRequirements.of(body)
       return needed.every((scope) => scopes.includes(scope)) ? undefined : challenges.insufficient(needed)
@@ -126,7 +126,7 @@ function tokenAudience({ issuers = [], resource, url }: AuthorizerOptions): stri
   )
 }
 
-async function createVerifiers(options: AuthorizerOptions, resource: string): Promise<readonly Verifier[]> {
+async function createVerifiers(options: AuthorizerOptions, resource: string): Promise<readonly TokenVerifier[]> {
   const { implies = {}, log, tokens } = options
   const issuers = (options.issuers ?? []).map((issuer) => ({ ...issuer, audiences: issuer.audiences ?? [resource] }))
   if (issuers.length === 0 && tokens === undefined)
@@ -150,7 +150,7 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
   return [
     ...(tokens === undefined ? [] : [await createTokenVerifier(tokens, log)]),
     ...(signed.length === 0 ? [] : [await createJwtVerifier(signed, implies, log)]),
-    ...asked.map((issuer) => createIntrospection(issuer, implies)),
+    ...asked.map((issuer) => createIntrospectionVerifier(issuer, implies)),
   ]
 }
 
@@ -209,12 +209,12 @@ type AskedIssuer = Issuer & {
 }
 
 /** Creates the verifier of opaque access tokens: it asks the issuer about each one (RFC 7662), and never shows a token to any other server. */
-export function createIntrospection(
+export function createIntrospectionVerifier(
   issuer: AskedIssuer,
   implies: Readonly<Record<string, readonly string[]>>,
-): Verifier {
+): TokenVerifier {
   const { url, clientId, clientSecret } = issuer.introspection
-  const network = networkOf(issuer)
+  const network = issuerNetwork(issuer)
   const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
   const gate = createGate(maxConcurrent, maxWaiting)
   const verdictOn = createMemo<TokenVerdict>(maxCached)

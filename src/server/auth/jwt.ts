@@ -3,10 +3,10 @@ import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { hashToken, type TokenVerdict, type Verifier } from './caller.ts'
-import { type Claims, type Issuer, judgeClaims, leewayMs, networkOf } from './claims.ts'
+import { hashToken, type TokenVerdict, type TokenVerifier } from './caller.ts'
+import { type Claims, type Issuer, issuerNetwork, judgeClaims, leewayMs } from './claims.ts'
 import { fetchJson } from './fetch.ts'
-import { verifyingKey } from './key-fault.ts'
+import { checkVerifyingKey } from './key-fault.ts'
 
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -27,12 +27,12 @@ export async function createJwtVerifier(
   issuers: readonly JwtIssuer[],
   implies: Readonly<Record<string, readonly string[]>>,
   log: Log,
-): Promise<Verifier> {
+): Promise<TokenVerifier> {
   const { createLocalJWKSet, errors, jwtVerify } = await import('jose')
   const byName = new Map(
     issuers.map((issuer) => [
       issuer.issuer,
-      { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log, networkOf(issuer)) },
+      { issuer, keys: createKeySet(issuer.jwks, createLocalJWKSet, log, issuerNetwork(issuer)) },
     ]),
   )
   const verdictOn = createMemo<TokenVerdict>(maxCached)
@@ -122,7 +122,7 @@ const maxAheadMs = 60_000
 type FindKey = ReturnType<typeof createLocalJWKSet>
 
 /** Creates the key set of one issuer, fetched from its URL and cached. */
-export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
+export function createKeySet(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
   let known: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined
   let failedAt = Number.NEGATIVE_INFINITY
@@ -131,7 +131,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
   let logged = ''
   /** Returns the keys that can verify signatures. The log names the faults of the other keys once, until these faults change. */
   const usableOf = async (keys: readonly unknown[]): Promise<readonly object[]> => {
-    const judged = await Promise.all(keys.map(verifyingKey))
+    const judged = await Promise.all(keys.map(checkVerifyingKey))
     const faults = judged.flatMap((one, index) => {
       const key = keys[index]
       return 'fault' in one ? [{ kid: isObject(key) ? String(key.kid).slice(0, 64) : undefined, why: one.fault }] : []

@@ -32,7 +32,7 @@ const edwards: Readonly<Record<string, EdwardsCurve>> = {
 }
 
 /** Returns a key that verifies signatures, in the form of the cryptographic library; or why a signature by this key would prove nothing. */
-export async function verifyingKey(key: unknown): Promise<{ readonly key: object } | { readonly fault: string }> {
+export async function checkVerifyingKey(key: unknown): Promise<{ readonly key: object } | { readonly fault: string }> {
   if (!isObject(key)) return { fault: 'It is not an object.' }
   const fault = purposeFault(key)
   if (fault !== undefined) return { fault }

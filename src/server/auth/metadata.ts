@@ -55,7 +55,7 @@ export function canonicalResource(resource: string): string {
 }
 
 /** Why a request is refused, and the answer to it. */
-export interface Refusal {
+export interface AuthRefusal {
   /** Reason of the refusal, as the audit log names it. */
   readonly reason: 'no-token' | 'malformed-token' | 'bad-token' | 'unjudged-token' | 'scope'
   readonly status: 400 | 401 | 403 | 503
@@ -67,14 +67,14 @@ export interface Refusal {
 const retryAfterSeconds = 5
 
 /** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
-export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]) {
+export function createAuthRefusals(metadataUrl: string | undefined, scopes: readonly string[]) {
   const refusal = (
-    reason: Refusal['reason'],
+    reason: AuthRefusal['reason'],
     status: 400 | 401 | 403,
     message: string,
     error: string | undefined,
     needed: readonly string[],
-  ): Refusal => {
+  ): AuthRefusal => {
     const params = [
       ...(error === undefined
         ? []
@@ -108,7 +108,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       scopes,
     ),
     /** @param needed All scopes that the operation requires, including those that the token has. */
-    insufficient: (needed: readonly string[]): Refusal =>
+    insufficient: (needed: readonly string[]): AuthRefusal =>
       refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', needed),
     /** The validity of the token cannot be decided at the moment. */
     unavailable: {
@@ -116,6 +116,6 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       status: 503,
       message: 'The token cannot be checked now. Try again later.',
       headers: { 'Retry-After': String(retryAfterSeconds) },
-    } satisfies Refusal,
+    } satisfies AuthRefusal,
   }
 }

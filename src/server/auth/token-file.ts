@@ -4,7 +4,7 @@ import { type FileHandle, open, rename, statfs, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
-import { isLocalDisk, syncFolder } from '../../core/kit/local-disk.ts'
+import { isLocalFileSystem, syncFolder } from '../../core/kit/local-disk.ts'
 import { defined, isObject, jsonIn, objectOf } from '../../core/kit/object.ts'
 import { hashToken } from './caller.ts'
 
@@ -67,10 +67,10 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
     const tokens = parseTokens(await handle.readFile('utf8'))
     if (tokens === undefined) throw refuse('is not one that `hikidashi token` wrote')
     const local = await statfs(file).then(
-      ({ type }) => isLocalDisk(type),
+      ({ type }) => isLocalFileSystem(type),
       () => false,
     )
-    return { tokens, mark: markOf(stat), local }
+    return { tokens, mark: fileMark(stat), local }
   } finally {
     await handle.close()
   }
@@ -78,7 +78,7 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
 
 const maxBytes = 1024 * 1024
 
-export function markOf(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
+export function fileMark(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
   return [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':')
 }
 

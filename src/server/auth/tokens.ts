@@ -4,8 +4,8 @@ import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { type Grant, hashToken, type TokenVerdict, type Verifier } from './caller.ts'
-import { absentFileMark, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
+import { type Grant, hashToken, type TokenVerdict, type TokenVerifier } from './caller.ts'
+import { absentFileMark, fileMark, isOwnToken, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const checkIntervalMs = 500
@@ -16,7 +16,7 @@ const checkIntervalMs = 500
  *
  * @throws ResourceError `invalid` when the file is invalid at the start.
  */
-export async function createTokenVerifier(file: string, log: Log): Promise<Verifier> {
+export async function createTokenVerifier(file: string, log: Log): Promise<TokenVerifier> {
   let known: TokenFile | undefined = await readTokenFile(file)
   if (known.mark === absentFileMark) log('warn', 'there is no file of tokens yet', { file })
   const watchers = new Set<(now: TokenFile | undefined) => void>()
@@ -40,7 +40,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
     let mark = absentFileMark
     try {
       // This call runs for each request. On a local disk, a synchronous one takes a fraction of the time of a call in the thread pool.
-      mark = markOf(known?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
+      mark = fileMark(known?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
     } catch {}
     return mark === known?.mark ? known : read()
   }

@@ -15,7 +15,7 @@ import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, metricsOfMeter } from '../telemetry/meter.ts'
 import { createCors } from './cors.ts'
 import { createEntrance } from './entrance.ts'
-import { accepts, mediaFault, replaceAbsoluteTarget } from './guard.ts'
+import { acceptsAnswers, mediaFault, replaceAbsoluteTarget } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 
@@ -66,7 +66,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     given?: Uint8Array,
   ): Promise<void> => {
     if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
-    if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
+    if (!acceptsAnswers(request))
+      return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
     const message = await readPermitted(request, response, caller, given)
     if (message === undefined) return
     const { value } = message

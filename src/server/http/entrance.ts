@@ -5,7 +5,7 @@ import { createSustainedRateLimit, type RefusedRequest, type ServedLimits } from
 import { type OverloadReason, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
-import type { Refusal } from '../auth/metadata.ts'
+import type { AuthRefusal } from '../auth/metadata.ts'
 import { refuse, replyJson } from '../exchange.ts'
 import type { Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
@@ -42,7 +42,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const turnAway = (
     request: IncomingMessage,
     response: ServerResponse,
-    { reason, status, message, headers }: Refusal,
+    { reason, status, message, headers }: AuthRefusal,
   ): void => {
     const address = addresses.of(request.socket)
     const seconds = reason === 'bad-token' ? addresses.fail(request.socket) : 0

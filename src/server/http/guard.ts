@@ -108,7 +108,7 @@ export function mediaFault(request: IncomingMessage): string | undefined {
 }
 
 /** Whether the client accepts one of the two forms of an answer. Without a header it accepts both. */
-export function accepts(request: IncomingMessage): boolean {
+export function acceptsAnswers(request: IncomingMessage): boolean {
   const accept = request.headers.accept
   if (accept === undefined) return true
   for (const range of accept.toLowerCase().split(',')) {

@@ -16,7 +16,7 @@ import {
   waitUntilSent,
 } from '../exchange.ts'
 import {
-  classify,
+  classifyMessage,
   errorAnswer,
   isStreamed,
   type Request,
@@ -108,7 +108,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           code: wireErrorCodes.invalidRequest,
           message: 'This protocol revision has no batches. Send each message by itself.',
         })
-      const inbound = classify(body)
+      const inbound = classifyMessage(body)
       switch (inbound.kind) {
         case 'faulty':
           return replyJson(response, 400, inbound.answer)

@@ -48,7 +48,7 @@ function countDegraded(mounts: readonly DegradedMount[]) {
 }
 
 /** The HTTP endpoints besides MCP that accept posts. */
-export interface Postings {
+export interface PostEndpoints {
   /** Common prefix of their paths, such as `/results/`. Every request below it is authenticated first. */
   readonly under: string
   /** Returns the endpoint at a path; undefined when it does not exist, or the principal may not post there. */
@@ -64,7 +64,7 @@ export interface PostingServices {
 }
 
 /** Handles a post and answers it. */
-export async function servePosting(
+export async function servePost(
   posting: PostEndpoint,
   value: unknown,
   response: ServerResponse,

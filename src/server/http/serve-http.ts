@@ -10,7 +10,7 @@ import { createAuthorizer } from '../auth/index.ts'
 import { ignoredTargetEnd, refuse, replyFile } from '../exchange.ts'
 import { createAnswerScrubber } from '../protocol/answer-scrubber.ts'
 import { waitUntilOpen } from '../protocol/envelope.ts'
-import { auditedPosting } from '../telemetry/audit.ts'
+import { auditedPostEndpoint } from '../telemetry/audit.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
@@ -22,10 +22,10 @@ import {
   healthPath,
   metricsPath,
   notFoundMessage,
-  type Postings,
+  type PostEndpoints,
   readyPath,
   serveHealth,
-  servePosting,
+  servePost,
 } from './other-routes.ts'
 import { handleInTurn } from './pipeline.ts'
 
@@ -42,7 +42,7 @@ export interface HttpOptions extends EndpointOptions {
   /** Returns the mounts whose notifications of changes are degraded: `/readyz` returns their number by reason. */
   readonly degraded?: () => readonly DegradedMount[]
   /** Endpoints besides MCP that accept posts. Default none. */
-  readonly postings?: Postings
+  readonly postings?: PostEndpoints
   /**
    * Signed links to contents that are too large for an answer, below `/content/`: in the error of such a read (`data.link`), and in
    * the metadata of a content of which only the beginning was read. False: no links. Default: links of 5 minutes.
@@ -150,8 +150,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (message === undefined) return
     const { audit, log } = options
     const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
-    const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
-    await servePosting(recorded, message.value, response, caller, { gate, scrubAnswer, log, timeoutMs: limits.timeout })
+    const recorded = audit === undefined ? posting : auditedPostEndpoint(posting, at, audit, facts)
+    await servePost(recorded, message.value, response, caller, { gate, scrubAnswer, log, timeoutMs: limits.timeout })
   }
 
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */

@@ -7,11 +7,11 @@ import { toUnicodeEscape } from '../../core/entry.ts'
 const [firstMs, lastMs] = [-62_167_219_200_000, 253_402_300_799_999]
 
 /** Whether a time, in milliseconds since 1970 (UTC), can be sent. */
-export function isTime(time: number | undefined): time is number {
+export function isSendableTime(time: number | undefined): time is number {
   return time !== undefined && time >= firstMs && time <= lastMs
 }
 
-/** @param time A time for which {@link isTime} is true. */
+/** @param time A time for which {@link isSendableTime} is true. */
 export function formatIsoTime(time: number): string {
   return new Date(time).toISOString()
 }

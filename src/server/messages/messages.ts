@@ -50,7 +50,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, except the id. */
-export function classify(value: unknown): Inbound {
+export function classifyMessage(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
     isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: errorAnswer(id, { code, message }) }
   let isNotification = false

@@ -1,4 +1,4 @@
-import { fallbackTo, foreignCursor, invalid } from '../../core/errors.ts'
+import { fallbackTo, foreignCursorError, invalid } from '../../core/errors.ts'
 import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -23,7 +23,7 @@ import {
 import type { ServedMethods } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import { type EventOptions, eventCapabilities, eventMethodNames } from './event-options.ts'
-import type { Call, ExtraMethod, Method } from './method.ts'
+import type { ExtraMethod, Method, MethodCall } from './method.ts'
 import { appAt, type Toolbox, toolMethods, withApps } from './tools.ts'
 import {
   cacheHintFields,
@@ -37,7 +37,7 @@ import {
 } from './wire.ts'
 
 /** The description of a server, and its additional methods. */
-export interface Identity extends ServerInfo {
+export interface ServerDescription extends ServerInfo {
   readonly instructions?: string
   /** Settings of events (2026-07-28). */
   readonly events?: EventOptions
@@ -56,13 +56,13 @@ function eventMethods(options: EventOptions): Readonly<Record<string, Method>> {
   return Object.fromEntries(
     eventMethodNames.map((name): [string, Method] => [
       name,
-      async (call) => (await import('./events.ts')).answeringMethods(options)[name](call),
+      async (call) => (await import('./events.ts')).createEventMethods(options)[name](call),
     ]),
   )
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
-function capabilitiesOf(view: View, { events = {}, resourceOperations }: Identity) {
+function capabilitiesOf(view: View, { events = {}, resourceOperations }: ServerDescription) {
   const { extension, ...ofEvents } = view.history === undefined ? { extension: {} } : eventCapabilities(events)
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
@@ -84,9 +84,9 @@ function capabilitiesOf(view: View, { events = {}, resourceOperations }: Identit
  *
  * @param subscription The subscription of the one client of a pipe or session, in the revisions that have sessions.
  */
-export function bind(
+export function bindView(
   view: View,
-  identity: Identity,
+  identity: ServerDescription,
   log: Log,
   subscription: Subscription | undefined,
   toolbox: Toolbox | undefined,
@@ -189,7 +189,7 @@ const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/directory/read': directoryMethod,
 }
 
-function completionMethods(identity: Identity): Readonly<Record<string, Method>> {
+function completionMethods(identity: ServerDescription): Readonly<Record<string, Method>> {
   return {
     'completion/complete': async (call) => {
       const { params, signal, view } = call
@@ -222,14 +222,14 @@ function operationsOver(toolbox: Toolbox | undefined): Readonly<Record<string, M
   const read = withApps(readMethod, toolbox)
   return {
     ...Object.fromEntries(
-      operations.map((name) => [name, async (call: Call) => (await load()).operationMethods[name](call)]),
+      operations.map((name) => [name, async (call: MethodCall) => (await load()).operationMethods[name](call)]),
     ),
     'resources/read': async (call) => (await load()).withContentVersions(read, call),
     'resources/directory/read': async (call) => (await load()).withEntryVersions(directoryMethod, call),
   }
 }
 
-function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
+function extraMethods(methods: ServerDescription['methods'] = {}): Readonly<Record<string, Method>> {
   const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
   return Object.fromEntries(entries.map(([name, method]) => [name, async (call) => method(call.params, call)]))
 }
@@ -241,7 +241,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   'skills/list': async ({ params, revision, signal, view: { skills } }) => {
     const query = pageIn(params)
     if (skills === undefined) {
-      if (query.cursor !== undefined) throw foreignCursor()
+      if (query.cursor !== undefined) throw foreignCursorError()
       return { skills: [], ...cacheHintFields({ ttlMs: 0, scope: 'private' }, revision) }
     }
     const page = await skills.list(query, { signal })
@@ -270,7 +270,7 @@ const promptMethods: Readonly<Record<string, Method>> = {
   'prompts/list': async ({ params, revision, signal, view: { prompts } }) => {
     const query = pageIn(params)
     if (prompts !== undefined) return promptsToWire(await prompts.list(query, { signal }), revision)
-    if (query.cursor !== undefined) throw foreignCursor()
+    if (query.cursor !== undefined) throw foreignCursorError()
     return { prompts: [] }
   },
   'prompts/get': async ({ params, revision, signal, view: { prompts } }) => {

@@ -31,15 +31,15 @@ import {
   handshakeFault,
   type Introduction,
   initializeResult,
+  type MethodResult,
+  negotiateHandshake,
   type OpeningCatalog,
-  type Result,
-  shakeHands,
   untilReadyFor,
   withRequiredMembers,
 } from './envelope.ts'
 import type { EventOptions } from './event-options.ts'
 import type { AnswerSender } from './large.ts'
-import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
+import { type HeadersFault, type Method, type MethodCall, withProgress } from './method.ts'
 
 /** The two kinds of protocol revisions: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
@@ -146,10 +146,10 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     return { ...served, instructions: said.length === 0 ? served.instructions : said.join('\n\n') }
   }
 
-  const initialize = (params: Call['params']) => {
+  const initialize = (params: MethodCall['params']) => {
     const fault = handshakeFault(params)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
-    handshake = shakeHands(params)
+    handshake = negotiateHandshake(params)
     revision = handshake.revision
     return initializeResult(handshake, introduceTo(handshake.client))
   }
@@ -168,7 +168,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
   const run = async (
     message: Request,
     signal: AbortSignal,
-    notify: Call['notify'],
+    notify: MethodCall['notify'],
     { pass = freePass, sending, linkFor, headersFault, trace, caller }: RequestOptions,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
@@ -182,7 +182,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumedRevision
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
-    const sendLog: Call['log'] = (level, data) => {
+    const sendLog: MethodCall['log'] = (level, data) => {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
@@ -190,7 +190,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       if (opening !== undefined) await untilReadyFor(opening, name)
       signal.throwIfAborted()
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
+      const call: MethodCall = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const isTraced = telemetry !== undefined || parent !== undefined
       const result = isTraced ? await tracedRequest(message, method, call, parent) : await method(call)
@@ -271,9 +271,9 @@ const shownName = /^[\w./ -]{1,64}$/
 function tracedRequest(
   { id, method, params = {} }: Request,
   answer: Method,
-  call: Call,
+  call: MethodCall,
   parent: TraceContext | undefined,
-): Promise<Result> {
+): Promise<MethodResult> {
   const isNamed = method === 'tools/call' || method === 'prompts/get'
   const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
   const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': call.revision }

@@ -5,7 +5,7 @@ import { overloadAnswer } from '../admission/overload.ts'
 import { formatJson } from '../messages/json.ts'
 import {
   assumedRevision,
-  classify,
+  classifyMessage,
   errorAnswer,
   errorToWire,
   hasBatches,
@@ -186,7 +186,7 @@ export function createConnection(
   }
 
   const receiveOne = async (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
-    const inbound = classify(value)
+    const inbound = classifyMessage(value)
     switch (inbound.kind) {
       case 'faulty':
         return inbound.answer

@@ -20,7 +20,7 @@ import {
 } from '../messages/messages.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
-export type Result = Record<string, unknown>
+export type MethodResult = Record<string, unknown>
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28), unchecked; undefined in older messages. */
 export function claimedRevision({ params }: { readonly params?: unknown }): unknown {
@@ -100,7 +100,7 @@ export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Pa
  * here, since its clients do not call `initialize`. Only the name and version of the client are kept: the server sends no
  * requests to clients, so it needs none of their capabilities, and a session must not hold a megabyte of them.
  */
-export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
+export function negotiateHandshake({ protocolVersion, clientInfo }: Params): Handshake {
   const { name, version } = isObject(clientInfo) ? clientInfo : {}
   const cut = (value: unknown) => String(value).slice(0, maxNameLength)
   const revision = isRevision(protocolVersion) && protocolVersion !== modernRevision ? protocolVersion : newestLegacy
@@ -108,7 +108,7 @@ export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
 }
 
 /** Returns the result of `initialize`, without the members that are newer than the revision. */
-export function initializeResult({ revision }: Handshake, introduction: Introduction): Result {
+export function initializeResult({ revision }: Handshake, introduction: Introduction): MethodResult {
   const { server, capabilities, instructions } = introduction
   const { title, ...info } = server
   const { extensions: declared, events: _events, ...known } = capabilities
@@ -125,7 +125,7 @@ export function initializeResult({ revision }: Handshake, introduction: Introduc
 }
 
 /** Returns the result of `server/discover` (2026-07-28). It names every revision that is served, not only the newest. */
-export function discoverResult({ capabilities, instructions }: Introduction): Result {
+export function discoverResult({ capabilities, instructions }: Introduction): MethodResult {
   return {
     supportedVersions: [...revisions],
     capabilities,
@@ -175,7 +175,12 @@ const cacheable = new Set([
  * `ttlMs` and `cacheScope`, which are 0 and `private` unless the method has set them. Results of older revisions have none of
  * these members, and stay unchanged.
  */
-export function withRequiredMembers(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
+export function withRequiredMembers(
+  method: string,
+  result: MethodResult,
+  revision: Revision,
+  server: ServerInfo,
+): MethodResult {
   if (revision !== modernRevision) return result
   return {
     ...(cacheable.has(method) ? { ttlMs: 0, cacheScope: 'private' } : {}),

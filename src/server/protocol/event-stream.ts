@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { createEvent } from '../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { credentialsEnded } from '../auth/caller.ts'
 import {
@@ -42,7 +42,7 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
   const send: Send = (kind, params) =>
     write({ jsonrpc: '2.0', method: `notifications/events/${kind}`, params: { ...params, ...meta } })
   const over = new AbortController()
-  const news = createEvent()
+  const news = createAutoResetEvent()
   const end = () => {
     over.abort()
     news.set()
@@ -94,7 +94,7 @@ interface Sending {
   readonly position: string
   readonly send: Send
   /** Set when there may be more events. */
-  readonly news: ReturnType<typeof createEvent>
+  readonly news: ReturnType<typeof createAutoResetEvent>
   readonly signal: AbortSignal
   readonly onOpen: () => void
   readonly wireOf: (error: unknown) => WireError

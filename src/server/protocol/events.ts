@@ -1,7 +1,7 @@
-import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
+import { foreignCursorError, invalid, isResourceError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { isObject, optionalString, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
-import type { Result } from './envelope.ts'
+import type { MethodResult } from './envelope.ts'
 import type { EventDialect, EventMethodName, EventOptions } from './event-options.ts'
 import type { Occurrence } from './event-reader.ts'
 import { type EventType, eventTypes } from './event-types.ts'
@@ -81,7 +81,7 @@ export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
 }
 
 /** Returns the methods of the extension that have one answer, unlike `events/stream`. */
-export function answeringMethods({
+export function createEventMethods({
   dialect = 'sep',
   webhooks,
 }: EventOptions): Readonly<Record<EventMethodName, Method>> {
@@ -93,14 +93,14 @@ export function answeringMethods({
   return {
     'events/subscribe': webhooks?.subscribe ?? noWebhooks,
     'events/unsubscribe': webhooks?.unsubscribe ?? noWebhooks,
-    'events/list': async ({ params }): Promise<Result> => {
-      if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
+    'events/list': async ({ params }): Promise<MethodResult> => {
+      if (optionalString(params, 'cursor') !== undefined) throw foreignCursorError()
       const events = eventTypes.map(({ name, description, inputSchema, payloadSchema }) => ({
         ...{ name, description, delivery, inputSchema, payloadSchema },
       }))
       return { events }
     },
-    'events/poll': async ({ params, view, signal }): Promise<Result> => {
+    'events/poll': async ({ params, view, signal }): Promise<MethodResult> => {
       const asked = parseRequestedSubscription(params, dialect)
       const limit = readIntegerParam(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
       const reader = await asked.type.open(view, asked.given, { signal })

@@ -1,4 +1,4 @@
-import { openBody, type ReadFor } from '../../core/body.ts'
+import { openBody, type ReadAsCaller } from '../../core/body.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { followAbortFor } from '../../core/kit/abort.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -35,7 +35,7 @@ export async function openLarge(
 ): Promise<ReadResult | undefined> {
   if (size < streamedBytes || uri.includes('?')) return undefined
   let first: { readonly result: ReadResult; readonly content: ResourceContent } | undefined
-  const part: ReadFor = async (of) => {
+  const part: ReadAsCaller = async (of) => {
     const waiting = followAbortFor(signal, timeoutMs)
     try {
       if (first !== undefined) {
@@ -116,7 +116,12 @@ export async function collectAnswer(answer: Response): Promise<Response> {
  * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large and its first part can
  * be read. A URI with parameters asks for a part or another reading, of which there is no link.
  */
-export async function addLinkToError(error: unknown, uri: string, linkFor: LinkFor, read: ReadFor): Promise<unknown> {
+export async function addLinkToError(
+  error: unknown,
+  uri: string,
+  linkFor: LinkFor,
+  read: ReadAsCaller,
+): Promise<unknown> {
   // Other reasons, such as what a service exports at most, hold for a link as well.
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)

@@ -6,11 +6,11 @@ import type { Caller } from '../auth/caller.ts'
 import type { LinkFor, LogLevel, Revision } from '../messages/messages.ts'
 import { isObject, type Notification, type Params, type WireError } from '../messages/messages.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
-import type { ClientName, Result } from './envelope.ts'
+import type { ClientName, MethodResult } from './envelope.ts'
 import type { AnswerSender } from './large.ts'
 
 /** One request, as a method sees it. */
-export interface Call {
+export interface MethodCall {
   /** The params as they were sent, with their `_meta`. An empty object when there are none. */
   readonly params: Params
   /** The negotiated revision; before `initialize`, the assumed one (2025-06-18, basic/transports). */
@@ -42,10 +42,10 @@ export interface Call {
 export type HeadersFault = (inputSchema: JsonObject, given: JsonObject) => WireError | undefined
 
 /** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
-export type Method = (call: Call) => Promise<Result>
+export type Method = (call: MethodCall) => Promise<MethodResult>
 
 /** A method of an embedding program, besides those of resources. */
-export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
+export type ExtraMethod = (params: Params, call: MethodCall) => Promise<MethodResult>
 
 /** Time from the start to the first notification, and from one notification to the next, in milliseconds. */
 const progressIntervalMs = 1000
@@ -72,7 +72,7 @@ export function withProgress(method: Method): Method {
       call.notify({ jsonrpc: '2.0', method: 'notifications/progress', params })
     }
     const timer = setInterval(() => send(++seconds), progressIntervalMs)
-    const report: Call['report'] = ({ progress, total, message }) => {
+    const report: MethodCall['report'] = ({ progress, total, message }) => {
       clearInterval(timer)
       if (!Number.isFinite(progress) || seconds + progress <= last) return
       send(seconds + progress, {

@@ -6,8 +6,8 @@ import type { JsonObject } from '../../core/tool.ts'
 import { parseUri } from '../../core/uri.ts'
 import type { ResourceState, View } from '../../core/view.ts'
 import { isObject, type Params, ProtocolError, requiredString, wireErrorCodes } from '../messages/messages.ts'
-import type { Result } from './envelope.ts'
-import type { Call, Method } from './method.ts'
+import type { MethodResult } from './envelope.ts'
+import type { Method, MethodCall } from './method.ts'
 import { cacheHintFields, resourceToWire } from './wire.ts'
 
 /**
@@ -38,7 +38,7 @@ export const operationMethods = {
 const versionKey = 'io.modelcontextprotocol/resource-version'
 
 /** Adds to each entry of a directory its version, if no other state of the entry can have the same version. */
-export async function withEntryVersions(method: Method, call: Call): Promise<Result> {
+export async function withEntryVersions(method: Method, call: MethodCall): Promise<MethodResult> {
   const result = await method(call)
   if (call.revision !== '2026-07-28' || !Array.isArray(result.resources)) return result
   const resources = result.resources.map((resource: unknown) => {
@@ -55,7 +55,7 @@ export async function withEntryVersions(method: Method, call: Call): Promise<Res
 }
 
 /** Adds the version to the content of a resource, if `resources/stat` answers the same. */
-export async function withContentVersions(method: Method, call: Call): Promise<Result> {
+export async function withContentVersions(method: Method, call: MethodCall): Promise<MethodResult> {
   const result = await method(call)
   const { contents } = result
   if (call.revision !== '2026-07-28' || !Array.isArray(contents) || contents.length !== 1) return result
@@ -98,7 +98,7 @@ function refuse(uri: string, contents?: unknown): never {
   throw new ProtocolError(notSupportedCode, 'This resource is read-only.', { reason: 'notSupported', uri })
 }
 
-async function stateOf(view: View, uri: string, { signal }: Pick<Call, 'signal'>): Promise<ResourceState> {
+async function stateOf(view: View, uri: string, { signal }: Pick<MethodCall, 'signal'>): Promise<ResourceState> {
   try {
     if (view.stat === undefined) return await readState(view, uri, signal)
     return await view.stat(uri, { signal }).catch((error: unknown) => {

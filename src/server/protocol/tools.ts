@@ -1,4 +1,4 @@
-import { foreignCursor, invalid, isResourceError } from '../../core/errors.ts'
+import { foreignCursorError, invalid, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
@@ -15,8 +15,8 @@ import {
   wireErrorCodes,
 } from '../messages/messages.ts'
 import type { ClientName } from './envelope.ts'
-import type { Call, Method } from './method.ts'
-import { embeddedToWire, readToWire, resourceToWire, shownIcons, unavailableMountFields } from './wire.ts'
+import type { Method, MethodCall } from './method.ts'
+import { embeddedToWire, loadableIcons, readToWire, resourceToWire, unavailableMountFields } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
@@ -39,7 +39,7 @@ export const ownToolNames: readonly string[] = [
 /** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
   const list: Method = async ({ params, revision, client, signal }) => {
-    if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
+    if (optionalString(params, 'cursor') !== undefined) throw foreignCursorError()
     const { tools = [], ...page } = (await toolbox?.tools(client, signal, true)) ?? {}
     return { tools: tools.map((tool) => toolToWire(tool, revision)), ...unavailableMountFields(page) }
   }
@@ -79,7 +79,11 @@ const appFacts = {
  * Returns the app that a URI names. Only a client with the tool has its app: for others the URI is one of the view, where nothing is
  * found.
  */
-export async function appAt(uri: string, toolbox: Toolbox | undefined, { client, signal }: Call): Promise<Tool['app']> {
+export async function appAt(
+  uri: string,
+  toolbox: Toolbox | undefined,
+  { client, signal }: MethodCall,
+): Promise<Tool['app']> {
   if (!uri.startsWith('ui://')) return undefined
   return (await toolbox?.tools(client, signal))?.tools.find((tool) => tool.app?.uri === uri)?.app
 }
@@ -87,7 +91,7 @@ export async function appAt(uri: string, toolbox: Toolbox | undefined, { client,
 /** Returns the method for reads, with the apps of the tools. */
 export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
   if (toolbox === undefined) return read
-  const readApp = async (uri: string, call: Call): Promise<Wire> => {
+  const readApp = async (uri: string, call: MethodCall): Promise<Wire> => {
     const { revision, pass } = call
     const app = await appAt(uri, toolbox, call)
     if (app === undefined) return read(call)
@@ -119,7 +123,7 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
     inputSchema,
     ...(outputSchema !== undefined && isNewer ? { outputSchema } : {}),
     ...(isAtLeast(revision, '2025-03-26') ? { annotations: hints } : {}),
-    ...(icons.length > 0 && isAtLeast(revision, '2025-11-25') ? { icons: shownIcons(icons) } : {}),
+    ...(icons.length > 0 && isAtLeast(revision, '2025-11-25') ? { icons: loadableIcons(icons) } : {}),
     ...(Object.keys(meta).length > 0 && isNewer ? { _meta: meta } : {}),
   }
 }

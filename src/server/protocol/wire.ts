@@ -15,7 +15,7 @@ import type {
   ResourceTemplate,
 } from '../../core/view.ts'
 import { collectContent } from '../../core/view.ts'
-import { escapeUnprintable, formatIsoTime, isTime } from '../messages/format.ts'
+import { escapeUnprintable, formatIsoTime, isSendableTime } from '../messages/format.ts'
 import { blobStreamOf, longTextLength } from '../messages/json.ts'
 import { isAtLeast, modernRevision, type Revision } from '../messages/messages.ts'
 
@@ -255,15 +255,15 @@ function addDescription(wire: Wire, facts: Description, revision: Revision, modi
   const roles = audience?.filter((role) => role === 'user' || role === 'assistant')
   if (roles !== undefined && roles.length > 0) annotations.audience = roles
   if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
-  if (hasTitle && isTime(modified)) annotations.lastModified = formatIsoTime(modified)
+  if (hasTitle && isSendableTime(modified)) annotations.lastModified = formatIsoTime(modified)
   if (hasMembers(annotations)) wire.annotations = annotations
-  const shown = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : shownIcons(icons)
+  const shown = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : loadableIcons(icons)
   if (shown.length > 0) wire.icons = shown
   return wire
 }
 
 /** Returns the icons that a client may load. */
-export function shownIcons(icons: readonly Icon[]): readonly Icon[] {
+export function loadableIcons(icons: readonly Icon[]): readonly Icon[] {
   return icons.filter(({ src }) => /^(https:|data:image\/)/.test(src))
 }
 

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { createEvent, withResolvers } from '../../core/kit/abort.ts'
+import { createAutoResetEvent, withResolvers } from '../../core/kit/abort.ts'
 
 /**
  * Notification from a process between a client and this server: the process has repeated the client's subscriptions, because an earlier
@@ -128,7 +128,7 @@ export async function* readLines(
 async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   const chunks: Buffer[] = []
   let ended = input.readableEnded || input.destroyed
-  const news = createEvent()
+  const news = createAutoResetEvent()
   const onData = (chunk: Buffer | string) => {
     chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
     input.pause()

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { createEvent } from '../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
@@ -74,7 +74,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
     options,
   )
   const answering = new Set<Promise<void>>()
-  const news = createEvent()
+  const news = createAutoResetEvent()
   let grace: NodeJS.Timeout | undefined
   stop.signal.addEventListener('abort', news.set)
 

@@ -135,7 +135,12 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
 }
 
 /** Wraps an endpoint so that each post is recorded. */
-export function auditedPosting(posting: PostEndpoint, path: string, audit: Audit, facts: AuditedFacts): PostEndpoint {
+export function auditedPostEndpoint(
+  posting: PostEndpoint,
+  path: string,
+  audit: Audit,
+  facts: AuditedFacts,
+): PostEndpoint {
   const { recorded } = createRecorder(audit, facts)
   return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
 }

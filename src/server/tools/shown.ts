@@ -4,7 +4,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
-import { formatIsoTime, isTime } from '../messages/format.ts'
+import { formatIsoTime, isSendableTime } from '../messages/format.ts'
 
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
@@ -49,7 +49,7 @@ export function resourceForTool({
     ...(description === undefined ? {} : { description: shorten(description, maxDescription) }),
     ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
     ...defined({ size }),
-    ...(isTime(modified) ? { lastModified: formatIsoTime(modified) } : {}),
+    ...(isSendableTime(modified) ? { lastModified: formatIsoTime(modified) } : {}),
     ...(kind === undefined ? {} : { _meta: { [metaKeys.kind]: kind } }),
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Guard } from '../../core/address-guard.ts'
+import type { AddressGuard } from '../../core/address-guard.ts'
 import { originOf } from '../../core/http-url.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Delivery } from '../../core/shared.ts'
@@ -10,7 +10,7 @@ import type { Signer } from './secret.ts'
 import type { CallbackUrl } from './subscribing.ts'
 
 /** The receiver of messages. */
-export interface Receiver {
+export interface WebhookReceiver {
   /** Id of the receiver's subscription, as `hikidashi events` prints it. */
   readonly id: string
   /** Name of the type of events. */
@@ -27,8 +27,8 @@ export interface DeliveryState {
   failedSince: number | undefined
 }
 
-export interface SenderOptions {
-  readonly guard: Guard
+export interface WebhookSenderOptions {
+  readonly guard: AddressGuard
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string | undefined
   /** Pauses between the attempts to send one message, in milliseconds. */
@@ -46,11 +46,18 @@ export type DeliveryOutcome = 'taken' | 'gone' | 'failed'
 const maxSending = 50
 
 /** Sends messages to endpoints, and records each attempt. */
-export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: closing }: SenderOptions) {
+export function createWebhookSender({
+  guard,
+  ca,
+  retriesMs,
+  audit,
+  onDelivery,
+  signal: closing,
+}: WebhookSenderOptions) {
   const gate = createGate(maxSending, Number.POSITIVE_INFINITY)
 
   const attempt = async (
-    to: Receiver,
+    to: WebhookReceiver,
     kind: Delivery['kind'],
     message: string,
     body: string,
@@ -75,7 +82,7 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
     attempt,
     /** Sends a message until the endpoint takes it, the attempts are used up, or the signal aborts. */
     deliver: async (
-      to: Receiver & DeliveryState,
+      to: WebhookReceiver & DeliveryState,
       kind: Delivery['kind'],
       message: string,
       body: string,
@@ -100,7 +107,7 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
   }
 }
 
-export type Sender = ReturnType<typeof createSender>
+export type WebhookSender = ReturnType<typeof createWebhookSender>
 
 /** Creates a random id for a message that is no event, such as a verification. */
 export function newControlMessageId(type: string): string {

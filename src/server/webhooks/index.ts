@@ -1,20 +1,20 @@
-import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
+import { createGuard, parseAllowed, type ResolveHost } from '../../core/address-guard.ts'
 import type { Log } from '../../core/log.ts'
 import type { Delivery, KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
 import { requiredString } from '../messages/messages.ts'
-import type { Result } from '../protocol/envelope.ts'
+import type { MethodResult } from '../protocol/envelope.ts'
 import type { EventDialect, SubscriptionService, WebhookMethods } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-reader.ts'
 import { eventTypes } from '../protocol/event-types.ts'
 import { eventError, parseRequestedSubscription, toExhaustedError } from '../protocol/events.ts'
-import type { Call } from '../protocol/method.ts'
+import type { MethodCall } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { createSender, faultCategory } from './delivery.ts'
-import { createRegistry, noSubscriptions } from './registry.ts'
+import { createWebhookSender, faultCategory } from './delivery.ts'
+import { createSubscriptionRegistry, noKeeper } from './registry.ts'
 import type { WebhookSubscription } from './run.ts'
 import { createSigner } from './secret.ts'
-import { type Lifetimes, lifetimeIn, parseCallbackUrl, parseDelivery, subscriptionId } from './subscribing.ts'
-import { createVerification } from './verification.ts'
+import { type LifetimeLimits, lifetimeIn, parseCallbackUrl, parseDelivery, subscriptionId } from './subscribing.ts'
+import { createEndpointVerification } from './verification.ts'
 
 export interface WebhookOptions {
   readonly dialect?: EventDialect
@@ -34,7 +34,7 @@ export interface WebhookOptions {
   /** Keeps the subscriptions, so that a later process continues them. Default: they end with this process. */
   readonly keeper?: SubscriptionKeeper
   /** Resolver of host names. Default: that of the system. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
   /** Pauses between the attempts to send one message, in milliseconds. Default 1, 5, 25 and 120 seconds. */
@@ -56,22 +56,22 @@ export interface Webhooks extends WebhookMethods {
 export function createWebhooks(options: WebhookOptions): Webhooks {
   const { dialect = 'sep', log, audit, onDelivery, ca, retriesMs = usualRetriesMs } = options
   const { maxPerPrincipal = 100, maxTotal = 10_000, maxLifetimeMs: most = hourMs } = options
-  const lifetimes: Lifetimes = { usual: hourMs, least: Math.min(minuteMs, most), most }
+  const lifetimes: LifetimeLimits = { usual: hourMs, least: Math.min(minuteMs, most), most }
   const guard = createGuard(parseAllowed(options.allowAddresses ?? []), options.resolve)
   const closing = new AbortController()
   const { signal: ending } = closing
-  const sender = createSender({ guard, ca, retriesMs, audit, onDelivery, signal: ending })
-  const verify = createVerification(sender, dialect)
-  const { clean = (text: string) => text, keeper = noSubscriptions } = options
+  const sender = createWebhookSender({ guard, ca, retriesMs, audit, onDelivery, signal: ending })
+  const verify = createEndpointVerification(sender, dialect)
+  const { clean = (text: string) => text, keeper = noKeeper } = options
   const limits = { maxPerPrincipal, maxTotal }
-  const registry = createRegistry({ sender, dialect, log, clean, keeper, limits })
-  const principalOf = ({ caller }: Call): string => {
+  const registry = createSubscriptionRegistry({ sender, dialect, log, clean, keeper, limits })
+  const principalOf = ({ caller }: MethodCall): string => {
     if (caller?.credential === undefined) throw eventError(dialect, 'forbidden', { reason: 'authentication' })
     return caller.principal.id
   }
   const unsupported = (mode: string) => eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: mode })
 
-  const subscribe = async (call: Call): Promise<Result> => {
+  const subscribe = async (call: MethodCall): Promise<MethodResult> => {
     const { params, view, signal, caller } = call
     const asked = parseRequestedSubscription(params, dialect)
     const principal = principalOf(call)
@@ -170,7 +170,11 @@ async function beginningOf(
   return { position: gap && occurrences.length === 0 ? position : cursor, isTruncated: gap }
 }
 
-function answerOf({ id, until, position }: WebhookSubscription, truncated: boolean, deliveryStatus?: object): Result {
+function answerOf(
+  { id, until, position }: WebhookSubscription,
+  truncated: boolean,
+  deliveryStatus?: object,
+): MethodResult {
   const refreshBefore = new Date(until).toISOString()
   return { id, refreshBefore, cursor: position, truncated, ...(deliveryStatus === undefined ? {} : { deliveryStatus }) }
 }

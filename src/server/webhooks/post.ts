@@ -1,5 +1,5 @@
-import { type Guard, sendGuarded } from '../../core/address-guard.ts'
-import { type HttpUrl, speaksNoTls } from '../../core/http-url.ts'
+import { type AddressGuard, sendGuarded } from '../../core/address-guard.ts'
+import { type HttpUrl, isNotTlsCode } from '../../core/http-url.ts'
 import { followAbortFor } from '../../core/kit/abort.ts'
 import type { Signer } from './secret.ts'
 
@@ -37,7 +37,7 @@ export interface WebhookMessage {
 }
 
 interface PostOptions {
-  readonly guard: Guard
+  readonly guard: AddressGuard
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
   readonly signal: AbortSignal
@@ -99,6 +99,7 @@ function faultOfStatus(status: number): PostFault {
  */
 function faultOfError(error: unknown): PostFault {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const isTls = speaksNoTls(code) || /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code)
+  const isTls =
+    isNotTlsCode(code) || /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code)
   return isTls ? 'tls_error' : 'connection_refused'
 }

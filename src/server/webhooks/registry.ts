@@ -1,15 +1,15 @@
-import { createEvent } from '../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
 import type { Caller } from '../auth/caller.ts'
 import { protocolErrorToWire } from '../messages/messages.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
-import { newControlMessageId, type Receiver, type Sender } from './delivery.ts'
+import { newControlMessageId, type WebhookReceiver, type WebhookSender } from './delivery.ts'
 import { createEventDelivery, type WebhookSubscription } from './run.ts'
 
 /** A keeper that stores no subscriptions. */
-export const noSubscriptions: SubscriptionKeeper = {
+export const noKeeper: SubscriptionKeeper = {
   put: () => {},
   remove: () => {},
   written: async () => {},
@@ -17,7 +17,7 @@ export const noSubscriptions: SubscriptionKeeper = {
 }
 
 interface RegistryOptions {
-  readonly sender: Sender
+  readonly sender: WebhookSender
   readonly dialect: EventDialect
   readonly log: Log
   /** Removes known secrets from a text. */
@@ -27,13 +27,13 @@ interface RegistryOptions {
 }
 
 /** The facts with which a subscription begins. */
-type Beginning = Receiver & Pick<WebhookSubscription, 'reader' | 'until' | 'position' | 'maxAgeMs'>
+type Beginning = WebhookReceiver & Pick<WebhookSubscription, 'reader' | 'until' | 'position' | 'maxAgeMs'>
 
 /** The facts that are stored for a later process, besides those of the running subscription. Undefined: the subscription ends with this process. */
 type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
 
 /** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or when its endpoint wants no more. */
-export function createRegistry({ sender, dialect, log, clean, keeper, limits }: RegistryOptions) {
+export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper, limits }: RegistryOptions) {
   const { maxPerPrincipal, maxTotal } = limits
   const subscriptions = new Map<string, WebhookSubscription>()
   const facts = new WeakMap<WebhookSubscription, NonNullable<KeptFacts>>()
@@ -57,7 +57,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
   const run = createEventDelivery({ sender, dialect, log, clean, remove, onTaken: keep })
 
   /** Tells an endpoint that the caller has lost its access. */
-  const tellEnd = async (one: Receiver, signal: AbortSignal): Promise<void> => {
+  const tellEnd = async (one: WebhookReceiver, signal: AbortSignal): Promise<void> => {
     const error = protocolErrorToWire(eventError(dialect, 'forbidden', { reason: 'credentials' }))
     const body = JSON.stringify({ type: 'terminated', error })
     const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
@@ -107,7 +107,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): WebhookSubscription => {
       const made: WebhookSubscription = {
         ...{ ...beginning, isActive: true, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
-        ...{ news: createEvent(), over: new AbortController(), release: () => {} },
+        ...{ news: createAutoResetEvent(), over: new AbortController(), release: () => {} },
       }
       made.release = hold(made, caller)
       subscriptions.set(made.id, made)

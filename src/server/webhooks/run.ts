@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type createEvent, sleep } from '../../core/kit/abort.ts'
+import { type createAutoResetEvent, sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
@@ -9,12 +9,12 @@ import {
   type DeliveryOutcome,
   type DeliveryState,
   newControlMessageId,
-  type Receiver,
-  type Sender,
+  type WebhookReceiver,
+  type WebhookSender,
 } from './delivery.ts'
 import { maxBodyBytes } from './post.ts'
 
-export interface WebhookSubscription extends Receiver, DeliveryState {
+export interface WebhookSubscription extends WebhookReceiver, DeliveryState {
   reader: EventReader
   /** The position up to which every event was delivered or given up. */
   position: string
@@ -25,14 +25,14 @@ export interface WebhookSubscription extends Receiver, DeliveryState {
   /** Whether events are sent. False after an event that the endpoint did not take, until the client refreshes the subscription. */
   isActive: boolean
   /** Set when there may be events to send. */
-  readonly news: ReturnType<typeof createEvent>
+  readonly news: ReturnType<typeof createAutoResetEvent>
   readonly over: AbortController
   /** Releases the timers and listeners of the subscription. */
   release: () => void
 }
 
 interface RunOptions {
-  readonly sender: Sender
+  readonly sender: WebhookSender
   readonly dialect: EventDialect
   readonly log: Log
   /** Removes known secrets from a text. */

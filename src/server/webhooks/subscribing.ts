@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/tool.ts'
 import { isObject, type Params, type ProtocolError, requiredString } from '../messages/messages.ts'
 
 /** The lifetime of a subscription, in milliseconds: the default, the minimum and the maximum. */
-export interface Lifetimes {
+export interface LifetimeLimits {
   readonly usual: number
   readonly least: number
   readonly most: number
@@ -40,7 +40,7 @@ export function parseCallbackUrl(text: string): CallbackUrl {
 }
 
 /** Returns the lifetime of a subscription, in milliseconds. A value outside of the limits becomes the nearest one; null, the maximum. */
-export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes): number {
+export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: LifetimeLimits): number {
   if (ttlMs === undefined) return Math.min(usual, most)
   if (ttlMs === null) return most
   if (typeof ttlMs !== 'number' || !Number.isFinite(ttlMs)) throw invalid('The param ttlMs is not a number.', 'params')

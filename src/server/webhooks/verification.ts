@@ -3,7 +3,7 @@ import { jsonIn, memberOf } from '../../core/kit/object.ts'
 import { isSameText } from '../../core/kit/same-text.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
-import { faultCategory, newControlMessageId, type Receiver, type Sender } from './delivery.ts'
+import { faultCategory, newControlMessageId, type WebhookReceiver, type WebhookSender } from './delivery.ts'
 import { createChallenge } from './secret.ts'
 
 /** Time for which a verified endpoint stays verified, in milliseconds, and maximum number of verified endpoints. */
@@ -17,13 +17,13 @@ const minuteMs = 60_000
  * Creates the verification of endpoints: each must repeat a challenge once a day for each principal, so nobody can have messages
  * sent to an endpoint that does not want them.
  */
-export function createVerification({ attempt }: Sender, dialect: EventDialect) {
+export function createEndpointVerification({ attempt }: WebhookSender, dialect: EventDialect) {
   /** Time until which an endpoint is verified for a principal, in milliseconds since 1970. */
   const verified = createLruCache<number>(maxVerified)
   const hosts = createLruCache<{ readonly since: number; count: number }>(maxVerified)
 
   /** @throws ProtocolError when the endpoint does not repeat the challenge, or its host is asked too often. */
-  return async (to: Receiver): Promise<void> => {
+  return async (to: WebhookReceiver): Promise<void> => {
     const key = JSON.stringify([to.principal, to.endpoint.text])
     if ((verified.get(key) ?? 0) > Date.now()) return
     const { host } = to.endpoint.url

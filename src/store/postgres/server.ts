@@ -22,7 +22,7 @@ const endMs = 5000
  *
  * @throws ResourceError `invalid` for a malformed connection string.
  */
-export function connectTo(options: PostgresStore['postgres']) {
+export function createStorePool(options: PostgresStore['postgres']) {
   const { connectionString, connections = 8, connectTimeoutMs = 5000, statementTimeoutMs = 10_000 } = options
   const sockets = new Set<Socket>()
   const stream = () => {
@@ -162,7 +162,7 @@ function isAnswer(error: unknown): boolean {
 }
 
 /** Whether the tables are gone. */
-export function isMissing(error: unknown): boolean {
+export function isMissingTableError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && missing.has(error.code ?? '')
 }
 
@@ -177,7 +177,7 @@ const heartbeatIntervalMs = 10_000
  * @param told Called when the connection is lost, and when it is back.
  */
 export function createNotificationListener(
-  server: ReturnType<typeof connectTo>,
+  server: ReturnType<typeof createStorePool>,
   channel: string,
   told: (connected: boolean) => void,
 ) {

@@ -40,7 +40,7 @@ export function openDatabase(file: string, busyTimeoutMs: number) {
 export type Database = ReturnType<typeof openDatabase>
 
 /** Parses a list that a statement returns as JSON, such as one of `json_group_array`. */
-export function listIn(value: SqliteValue | undefined): readonly unknown[] {
+export function parseJsonList(value: SqliteValue | undefined): readonly unknown[] {
   return JSON.parse(String(value)) as readonly unknown[]
 }
 

@@ -39,10 +39,10 @@ export interface OpenFile {
 }
 
 /** Warns the operator that a file was put aside, or that the store is in memory. */
-export type Warn = (message: string) => void
+export type WarnOperator = (message: string) => void
 
 /** Opens the file of a store, or a store in memory if it may be there, and the file cannot be written. */
-export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: Warn): OpenFile {
+export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: WarnOperator): OpenFile {
   try {
     return openOnDisk(file, warn)
   } catch (error) {
@@ -79,7 +79,7 @@ function openInMemory(): OpenFile {
  *
  * @throws ResourceError `invalid` for a file that is not a store; errors of SQLite and of the file system.
  */
-function openOnDisk(file: string, warn: Warn): OpenFile {
+function openOnDisk(file: string, warn: WarnOperator): OpenFile {
   makeWritableFolder(dirname(file))
   for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
   return alone(file, () => {
@@ -108,7 +108,7 @@ function makeWritableFolder(folder: string): void {
 }
 
 /** Opens an existing file, and checks whether it is undamaged. */
-function openSound(file: string, warn: Warn): OpenFile {
+function openSound(file: string, warn: WarnOperator): OpenFile {
   // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
   if (length > 0 && length < 100) throw storeError('damaged', 'no header')
@@ -205,7 +205,7 @@ function identify(file: string): string | undefined {
 }
 
 /** Renames the file, and only then its write-ahead log, because SQLite ignores a log without its file. */
-function putAside(file: string, warn: Warn): void {
+function putAside(file: string, warn: WarnOperator): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const kept = `${file}.damaged-${stamp}`
   for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${kept}${end}`)

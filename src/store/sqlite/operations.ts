@@ -6,7 +6,7 @@ import { parseListRow, prefixUpperBound } from '../engine.ts'
 import { storeError, textByteSize } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
-import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
+import { type Database, parseJsonList, type SqliteRow, type SqliteValue, transaction } from './database.ts'
 import { createCollectionLookup, createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
 import { createPartSearch, parseTextCollection, type TextCollection, termTokens } from './texts-finding.ts'
@@ -98,17 +98,17 @@ function createTexts(database: Database): TextOperations {
         .all(name, after, prefix, prefix === '' ? null : (prefixUpperBound(prefix) ?? null), limit, mimeType)
         .map(parseListRow),
     textsEntries: (name, after, limit) => {
-      const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
+      const found = parseJsonList(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
       return (found as readonly (readonly [number, string, string, number, number])[]).map(
         ([id, key, mount, parts, length]): TextEntry => ({ id, key, mount, parts, length }),
       )
     },
-    textsIds: (name) => listIn(statements.textIds.get(find(name)?.id ?? 0)?.ids) as readonly number[],
+    textsIds: (name) => parseJsonList(statements.textIds.get(find(name)?.id ?? 0)?.ids) as readonly number[],
     textsMimeTypes: (name, among) => {
       const home = find(name)?.id ?? 0
       const types = statements.mimeTypes.all(home).map(({ mime }) => String(mime))
       if (among === undefined) return types
-      const idsOfType = (mime: string) => listIn(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
+      const idsOfType = (mime: string) => parseJsonList(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
       return types.filter((mime) => idsOfType(mime).some((id) => isInSet(among, id)))
     },
     ...createPartSearch(database, statements, find),

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { createRowParser, type EvictionLimits, listSql, type Operations } from '../engine.ts'
-import { leases, storeError } from '../rules.ts'
+import { type CollectionOperations, createRowParser, type EvictionLimits, listSql } from '../engine.ts'
+import { leasesCollection, storeError } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
 import { prepareRows, type RowStatements, sqliteDialect } from './statements.ts'
@@ -12,7 +12,7 @@ export interface CollectionChange {
   readonly keys: readonly string[] | undefined
 }
 
-export interface RowOperations extends Operations {
+export interface RowOperations extends CollectionOperations {
   /** Returns those of the collections that have changed since their known revisions. -1: everything counts as changed. */
   changes(known: Readonly<Record<string, number>>): readonly CollectionChange[]
 }
@@ -101,7 +101,7 @@ export function createRows(database: Database): RowOperations {
     dropLease: (name, holder) =>
       transaction(database, () => {
         if (statements.dropLease.get(name, holder) === undefined) return
-        const home = findOrMake(leases)
+        const home = findOrMake(leasesCollection)
         const revision = nextRevision(home, Date.now())
         save({ ...home, revision, removed: revision })
       }),

@@ -1,11 +1,11 @@
-import type { Dialect } from '../engine.ts'
+import type { SqlDialect } from '../engine.ts'
 import { storeLimits } from '../rules.ts'
 import type { TextFilter } from '../texts.ts'
 import type { Database, SqliteValue } from './database.ts'
 
 const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
 /** The SQL of SQLite that differs from that of other engines. */
-export const sqliteDialect: Dialect = {
+export const sqliteDialect: SqlDialect = {
   parameter: (n) => `?${n}`,
   table: (name) => name,
   columns: (values) => (values ? `${head}, r.value` : head),

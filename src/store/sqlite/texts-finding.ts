@@ -1,7 +1,7 @@
 import { createRowParser, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
 import { createLookupCache, createTextParts, type SortedIds, type TextParts } from './cache.ts'
-import { type Database, listIn } from './database.ts'
+import { type Database, parseJsonList } from './database.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
 /** Number of the best parts to which a filter is applied at once. */
@@ -40,12 +40,13 @@ function idsOfList(ids: readonly number[]): SortedIds {
 function createLookup(statements: TextStatements) {
   const known = createLookupCache()
   const owners = createTextParts(
-    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
+    (after, limit) => parseJsonList(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
     () => Number(statements.howMany.get()?.n),
   )
   const tokensOf = (home: TextCollection, { term, prefix }: WeightedTerm) =>
     `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-  const lookUp = (match: string): SortedIds => idsOfList(listIn(statements.ids.get(match)?.ids) as readonly number[])
+  const lookUp = (match: string): SortedIds =>
+    idsOfList(parseJsonList(statements.ids.get(match)?.ids) as readonly number[])
   const idsOf = (home: TextCollection, match: string, among: TextSet | undefined) => {
     if (among === undefined) return known.ids(home, match, () => lookUp(match))
     return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
@@ -62,7 +63,7 @@ function createLookup(statements: TextStatements) {
         for (const [token, count] of statements.countsFrom(beginning, `${beginning}\u{10ffff}`))
           found.set(String(token), Number(count))
       const single = unknown.filter((token) => !shared.some((beginning) => token.startsWith(beginning)))
-      const counts = single.length === 0 ? [] : listIn(statements.counts.get(JSON.stringify(single))?.counts)
+      const counts = single.length === 0 ? [] : parseJsonList(statements.counts.get(JSON.stringify(single))?.counts)
       for (const [index, token] of single.entries()) found.set(token, Number(counts[index]))
       return unknown.map((token) => found.get(token) ?? 0)
     })
@@ -104,7 +105,7 @@ function createLookup(statements: TextStatements) {
   }
   /** With a single term all parts are equally good, so only as many are looked up as are requested. */
   const firstOf = (home: TextCollection, term: WeightedTerm, limit: number): readonly number[] =>
-    listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
+    parseJsonList(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
   return { countsOf, listsOf, firstOf }
 }
@@ -128,7 +129,7 @@ export function createPartSearch(
     for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
       const some = all.slice(start, start + sifted)
       const found = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
-      const ids = new Set(listIn(found?.ids) as readonly number[])
+      const ids = new Set(parseJsonList(found?.ids) as readonly number[])
       passed.push(...some.filter(({ id }) => ids.has(id)))
     }
     return passed.slice(0, limit)
@@ -146,14 +147,14 @@ export function createPartSearch(
       const [only] = terms
       if (only !== undefined && terms.length === 1 && where === undefined && among === undefined)
         return firstOf(home, only, limit)
-      if (where === undefined) return bestOf(listsOf(home, query), limit)
+      if (where === undefined) return bestIds(listsOf(home, query), limit)
       return sift(home, query).map(({ id }) => id)
     },
     textsWeigh: (name, query) => {
       const home = find(name)
       if (home === undefined) return []
       const found = sift(home, query)
-      const texts = listIn(statements.textsOfParts.get(JSON.stringify(found.map(({ id }) => id)))?.texts)
+      const texts = parseJsonList(statements.textsOfParts.get(JSON.stringify(found.map(({ id }) => id)))?.texts)
       return (texts as readonly (readonly [number, string, string, number])[]).map(([at, key, mount, parts]) => {
         const { id = 0, sum = 0 } = found[at] ?? {}
         return { id, weight: sum, key, mount, parts }
@@ -177,7 +178,7 @@ const touched = new Uint16Array(span)
  * Returns the ids with the greatest sums of weights; equal sums by ascending id. It takes the ids window by window, and in each window list
  * by list.
  */
-export function bestOf(lists: readonly WeightedIds[], limit: number): readonly number[] {
+export function bestIds(lists: readonly WeightedIds[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
 }
 

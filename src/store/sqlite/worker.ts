@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
 import type { SqliteStore } from '../options.ts'
-import { fileErrorReason, maxOpenAttempts, type OpenFile, openFile, toStoreError, type Warn } from './file.ts'
+import { fileErrorReason, maxOpenAttempts, type OpenFile, openFile, toStoreError, type WarnOperator } from './file.ts'
 import type { SqliteOperations, WorkerMessage, WorkerRequest } from './operations.ts'
 
 const port = parentPort
@@ -43,7 +43,7 @@ port?.on('message', (questions: readonly WorkerRequest[]) => {
 })
 
 /** Keeps the file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
-export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
+export function createKeeper(place: SqliteStore['sqlite'], warn: WarnOperator) {
   let open: OpenFile | undefined
   let isStale = false
   /** The fault for which the file could not be opened. This worker does not try again. */

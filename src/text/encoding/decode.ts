@@ -150,14 +150,14 @@ const beginnings: readonly string[] = [
 ]
 
 /** Whether a MIME type is one of pictures (except SVG), sound, video, fonts, PDF, archives or WebAssembly. */
-export function isMedia(mimeType = ''): boolean {
+export function isBinaryType(mimeType = ''): boolean {
   return media.test(mimeType)
 }
 
 /** Whether bytes are of a format that is not text, judged by their declared type or their first bytes. */
 export function isBinary(bytes: Uint8Array, mimeType?: string): boolean {
   const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
-  return isMedia(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
+  return isBinaryType(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
 }
 
 /** Names that people write and the Encoding Standard does not know. */
@@ -185,7 +185,7 @@ const others: Readonly<Record<string, (bytes: Uint8Array, strict?: 'strict') => 
  * The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. Beyond the standard there are
  * `ibm855`, `utf-32le` and `utf-32be`. Undefined for an unknown name.
  */
-export function labelOf(name: string): string | undefined {
+export function encodingLabel(name: string): string | undefined {
   const written = name.trim().toLowerCase()
   const label = aliases[written] ?? written
   if (Object.hasOwn(others, label)) return label

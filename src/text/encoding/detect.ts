@@ -6,6 +6,7 @@ import {
   byteOrderMarkOf,
   countHigh,
   decodeBytes,
+  encodingLabel,
   guessUtf16,
   guessUtf32,
   hasWholeCharacters,
@@ -14,7 +15,6 @@ import {
   isDamagedUtf8,
   isMostlyUtf8,
   isTextIn,
-  labelOf,
 } from './decode.ts'
 import { type LikelihoodModel, likelihood, randomLikelihood, westernness } from './models.ts'
 import { detectSingleByte, westernEncodings } from './single-byte.ts'
@@ -23,7 +23,7 @@ import { detectSingleByte, westernEncodings } from './single-byte.ts'
 type Language = 'ja' | 'zh' | 'ko' | 'western'
 
 /** Number of examined bytes at the beginning of a text and, if its first non-ASCII byte is beyond them, from there. */
-export const sampleBytes = 64 * 1024
+export const detectionSampleBytes = 64 * 1024
 
 /** Number of bytes of the sample from which the likelihood of an encoding is computed. */
 const scoredBytes = 16 * 1024
@@ -42,7 +42,7 @@ const scoredBytes = 16 * 1024
  * @param languages The likeliest languages of the text. They decide if the bytes are ambiguous.
  */
 export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Language | undefined)[]): string | undefined {
-  const head = bytes.subarray(0, sampleBytes)
+  const head = bytes.subarray(0, detectionSampleBytes)
   const mark = byteOrderMarkOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
   if (mark !== undefined) return isTextIn(head, mark) ? mark : undefined
@@ -84,7 +84,7 @@ function guessWide(bytes: Uint8Array, head: Uint8Array): string | undefined {
 
 /** Whether bytes look like a text, with neither zeros nor controls, but their encoding is not certain. */
 export function isTextOfUnknownEncoding(bytes: Uint8Array, mimeType?: string): boolean {
-  const head = bytes.subarray(0, sampleBytes)
+  const head = bytes.subarray(0, detectionSampleBytes)
   if (head.includes(0) || hasControls(head) || isBinary(head, mimeType)) return false
   return detectEncoding(bytes) === undefined
 }
@@ -98,7 +98,7 @@ interface Scored {
 /** Returns a sample that begins one character before the first one that is not ASCII. `cut`: the sample may end within a character. */
 function sampleOf(bytes: Uint8Array): { readonly sample: Uint8Array; readonly cut: boolean } {
   const first = firstBeyondAscii(bytes)
-  const end = first < sampleBytes ? sampleBytes : first + sampleBytes
+  const end = first < detectionSampleBytes ? detectionSampleBytes : first + detectionSampleBytes
   return { sample: bytes.subarray(Math.max(0, first - 1), end), cut: bytes.length >= end }
 }
 
@@ -137,7 +137,7 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   const anywhere = /(?:charset|encoding|coding)\s*[:=]\s*["']?([\w.:-]{2,40})/i
   const inPage = /<meta\b[^>]{0,1000}?\bcharset\s*=\s*["']?([\w.:-]{2,40})/i
   const name = anywhere.exec(text.slice(0, 1024))?.[1] ?? inPage.exec(text.split(/<body\b/i, 1)[0] ?? '')?.[1]
-  const label = name === undefined ? undefined : labelOf(name)
+  const label = name === undefined ? undefined : encodingLabel(name)
   // UTF-8 has been ruled out already.
   if (label === undefined || /^(?:utf-|replacement|x-user-defined)/.test(label)) return undefined
   const decoded = decodeBytes(sample, label, 'strict')
@@ -241,7 +241,7 @@ export function createEncodingDetector(rules: readonly EncodingRule[], languages
 }
 
 function knownLabel(encoding: string): string {
-  const label = labelOf(encoding)
+  const label = encodingLabel(encoding)
   if (label !== undefined) return label
   throw invalid(
     `There is no encoding ${JSON.stringify(encoding.slice(0, 60))}. ` +

@@ -9,10 +9,10 @@ import type { Completion, Content, ContentMetadata, Entry } from '../../core/pro
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { isTableFile } from '../../secrets/assignments.ts'
 import { isCredentialFile } from '../../secrets/credential-files.ts'
-import { type Layer, redactPhrase } from '../../secrets/find.ts'
+import { type DetectionLayer, redactPhrase } from '../../secrets/find.ts'
 import type { Redactor } from '../../secrets/redactor.ts'
 import { findKnownTokens } from '../../secrets/shapes.ts'
-import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
+import { type CleanPart, contextBytes, type TextWindow, windowBytes } from '../../secrets/window.ts'
 
 /** Key in `_meta` of the mark that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
@@ -115,7 +115,7 @@ interface CleanerOptions {
   /** Globs of files that are not withheld for their names. */
   readonly except: readonly string[]
   readonly log: Log
-  readonly without: readonly Layer[]
+  readonly without: readonly DetectionLayer[]
 }
 
 export interface Cleaner {
@@ -152,7 +152,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
       return wholeBytes('bytes' in content ? content.bytes : await readWholeStream(content), path, facts, signal)
     },
     parts: async function* (path, read, from, signal, head) {
-      const redact = (window: Window) => redactor.window(window, { path, without }, signal)
+      const redact = (window: TextWindow) => redactor.window(window, { path, without }, signal)
       for await (const part of cleanParts(read, from, redact, head ?? isTableFile(path))) {
         if (typeof part === 'string') {
           yield part
@@ -262,7 +262,7 @@ interface Clean {
 async function* cleanParts(
   read: ReadPiece,
   from: number,
-  redact: (window: Window) => Promise<CleanPart | TaskFailure>,
+  redact: (window: TextWindow) => Promise<CleanPart | TaskFailure>,
   tableHead: string | boolean = false,
 ): AsyncGenerator<Clean | TaskFailure> {
   let head = typeof tableHead === 'string' ? tableHead : undefined

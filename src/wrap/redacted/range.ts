@@ -1,7 +1,7 @@
 import { invalid, ResourceError, tooLarge } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentMetadata, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import { createPositions } from '../lines.ts'
+import { createPositionCache } from '../lines.ts'
 import { ChangedError, chunksOf, isTextPart, readOneVersion } from '../part.ts'
 import { type Cleaner, factsAfterRemoval, type ReadPiece } from './cleaner.ts'
 
@@ -18,7 +18,7 @@ class WholeOnlyError extends Error {}
  * cached for the version.
  */
 export function createRangeReader(provider: Provider, cleaner: Cleaner) {
-  const checkpoints = createPositions(0)
+  const checkpoints = createPositionCache(0)
 
   const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])

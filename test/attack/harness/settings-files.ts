@@ -1,4 +1,4 @@
-import type { Format } from '../../../src/providers/settings/index.ts'
+import type { SettingsFormat } from '../../../src/providers/settings/index.ts'
 
 /** Places of a value in a settings file. */
 export const positions = ['value', 'nested', 'list', 'comment', 'key', 'block'] as const
@@ -11,7 +11,7 @@ const oneLine = (value: string) => value.replaceAll('\n', ' ')
 
 /** Returns a settings file with a value under the name `name`; `undefined` if the format has no such place. */
 export function writeSettings(
-  format: Format,
+  format: SettingsFormat,
   position: Position,
   value: string,
   name = 'greeting',

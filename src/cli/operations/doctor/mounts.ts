@@ -6,13 +6,13 @@ import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../../core/errors.ts'
 import { type CheckResult, failedResult, okResult, warningResult } from '../../../core/kit/diagnosis.ts'
-import { isLocalDisk } from '../../../core/kit/local-disk.ts'
+import { isLocalFileSystem } from '../../../core/kit/local-disk.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
 import type { LazyStore } from '../../../providers/source.ts'
-import { resolveFolder } from '../../../schema/values.ts'
+import { resolveConfigPath } from '../../../schema/values.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
@@ -124,8 +124,8 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
 async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean> {
   const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
   if (named === undefined || process.platform !== 'linux') return false
-  return statfs(resolveFolder(named, folder)).then(
-    ({ type }) => !isLocalDisk(type),
+  return statfs(resolveConfigPath(named, folder)).then(
+    ({ type }) => !isLocalFileSystem(type),
     () => false,
   )
 }

@@ -7,7 +7,7 @@ import { failedResult, okResult, warningResult } from '../../../core/kit/diagnos
 import { isObject } from '../../../core/kit/object.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
 import { findTesseract, missingLanguages, tesseractPackages } from '../../../providers/tesseract.ts'
-import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
+import { resolveConfigPath, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
 import { formatUtcTime, pluralize } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
 import { ownPackage } from '../publish/manifest.ts'
@@ -212,7 +212,7 @@ const installs: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
 
 async function locateProgram(name: string, folder: string): Promise<string | undefined> {
   if (!/[\\/]/.test(name)) return findProgram(name)
-  const path = isAbsolute(name) ? name : resolveFolder(name, folder)
+  const path = isAbsolute(name) ? name : resolveConfigPath(name, folder)
   for (const file of programFiles(path)) if (await isProgram(file)) return file
   return undefined
 }

@@ -9,7 +9,7 @@ import { failedResult, okResult, type ReportCheck, warningResult } from '../../.
 import { childLimits } from '../../../core/kit/workers.ts'
 import type { Log } from '../../../core/log.ts'
 import { isLoopback } from '../../../core/uri.ts'
-import { lazyStore } from '../../../providers/source.ts'
+import { createLazyStore } from '../../../providers/source.ts'
 import { readTokenFile } from '../../../server/auth/token-file.ts'
 import { CommandError } from '../../terminal/exit.ts'
 import { pluralize } from '../../terminal/io.ts'
@@ -150,7 +150,7 @@ export async function checkLocal(
   reportMissingGit(here, findings)
   await checkOcr(here, findings)
   const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : lazyStore(kept, log)
+  const store = kept === undefined ? undefined : createLazyStore(kept, log)
   try {
     const isStored = await checkStore(here, store, findings)
     if (!isStored) for (const address of mountsNeedingStore(here)) lacking.add(address)

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Sharing } from '../../terminal/io.ts'
-import { createSession } from './session.ts'
+import { createRelaySession } from './session.ts'
 import { connectToSocket, joinTimings, listenOnSocket, makePrivateFolder, removeStale } from './socket.ts'
 import { socketPathOf } from './socket-path.ts'
 
@@ -20,7 +20,7 @@ const trial = { times: 40, pauseMs: 25 }
 export async function joinServer(words: readonly string[]): Promise<Sharing | 'served' | undefined> {
   const path = socketPathOf(words)
   if (path === undefined || !makePrivateFolder(dirname(path))) return undefined
-  let session: ReturnType<typeof createSession> | undefined
+  let session: ReturnType<typeof createRelaySession> | undefined
   const alone = () =>
     session && { cursorSecret: session.cursorSecret(), onClient: () => {}, leave: () => {}, own: session.takeOver() }
   for (let left = trial.times; left > 0; left--) {
@@ -34,7 +34,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
       await new Promise((done) => setTimeout(done, trial.pauseMs))
       continue
     }
-    session ??= createSession()
+    session ??= createRelaySession()
     tellJoined(words, server.pid)
     const outcome = await session.relay(server, path)
     if (outcome === 'served') return 'served'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
-import { createEvent } from '../../../core/kit/abort.ts'
+import { createAutoResetEvent } from '../../../core/kit/abort.ts'
 import { createStreamWriter, readLines, resumedMethod } from '../../../server/stdio/lines.ts'
 import { type PassedMessage, parseMessages } from './messages.ts'
 import { connectToSocket, type GreetedConnection, joinTimings } from './socket.ts'
@@ -80,7 +80,7 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
 }
 
 /** Creates the session of a client, which continues with another server when its server has ended. */
-export function createSession() {
+export function createRelaySession() {
   const writer = createStreamWriter(process.stdout)
   const stop = new AbortController()
   const end = () => stop.abort()
@@ -92,7 +92,7 @@ export function createSession() {
   /** The server that gets the messages of the client; undefined while there is none. */
   let server: Writable | undefined
   let cursorSecret = ''
-  const flow = createEvent()
+  const flow = createAutoResetEvent()
   let tell = () => {}
 
   const take = (line: string): void => {

@@ -147,7 +147,7 @@ export interface OwnPackage {
 }
 
 /** Returns the folder of this package, without symbolic links. */
-export function ownFolder(): string {
+export function packageFolder(): string {
   return realpathSync(fileURLToPath(new URL('../../../../', import.meta.url)))
 }
 

@@ -80,7 +80,7 @@ async function listBundleFiles(
 ): Promise<readonly (readonly [string, string])[]> {
   const files: (readonly [string, string])[] = []
   for (const [i, placed] of packages.entries())
-    for (const file of await filesOf(placed, i === 0 ? ownParts : undefined)) {
+    for (const file of await runtimeFilesOf(placed, i === 0 ? ownParts : undefined)) {
       const platform = i === 0 ? nativeBuild.exec(file)?.[1] : undefined
       if (platform !== undefined && !platforms.includes(platform)) continue
       files.push([join(placed.folder, file), `${placed.at}/${file}`])
@@ -166,7 +166,10 @@ const idle = /\.(?:map|[cm]?ts|tsx|md|markdown|c|cc|cpp|h|hpp|gyp|gypi|tsbuildin
 const licence = /^(?:licen[cs]e|notice|copying|third[-_]?party)/i
 
 /** Returns the files of a package that are needed at run time, sorted, without the packages in its `node_modules`. */
-export async function filesOf({ folder }: PlacedPackage, only: readonly string[] = ['']): Promise<readonly string[]> {
+export async function runtimeFilesOf(
+  { folder }: PlacedPackage,
+  only: readonly string[] = [''],
+): Promise<readonly string[]> {
   const files: string[] = []
   const look = async (path: string) => {
     for (const entry of await readdir(join(folder, path), { withFileTypes: true })) {

@@ -1,4 +1,10 @@
-import { type BasketItem, type BasketPlan, type Level, levels, type TokenCost } from '../../../browse/basket.ts'
+import {
+  type BasketItem,
+  type BasketPlan,
+  type ContentLevel,
+  contentLevels,
+  type TokenCost,
+} from '../../../browse/basket.ts'
 import { resourcesOf, type WireObject } from '../../../client/wire.ts'
 import { objectOf, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
@@ -8,11 +14,11 @@ import type { PageConnection } from '../mcp/connect.ts'
 /** Name of the tool that counts tokens, suggests resources and assembles contexts. */
 export const assembleToolName = 'assemble_context'
 
-export const formats = ['xml', 'markdown', 'json'] as const
-export type BasketFormat = (typeof formats)[number]
+export const basketFormats = ['xml', 'markdown', 'json'] as const
+export type BasketFormat = (typeof basketFormats)[number]
 
-export const encodings = ['o200k_base', 'cl100k_base'] as const
-export type TokenEncoding = (typeof encodings)[number]
+export const tokenEncodings = ['o200k_base', 'cl100k_base'] as const
+export type TokenEncoding = (typeof tokenEncodings)[number]
 
 /** Settings that the user chooses for the assembly of a context. */
 export interface AssemblySettings {
@@ -56,7 +62,9 @@ const uncounted: TokenCost = { levels: {}, missing: false, notes: [] }
 
 function costOf(item: WireObject): TokenCost {
   const given = objectOf(item.levels)
-  const counted = levels.flatMap((level) => (typeof given[level] === 'number' ? [[level, given[level]] as const] : []))
+  const counted = contentLevels.flatMap((level) =>
+    typeof given[level] === 'number' ? [[level, given[level]] as const] : [],
+  )
   return {
     levels: Object.fromEntries(counted),
     missing: item.missing === true,
@@ -115,7 +123,7 @@ export async function suggest(
 ): Promise<readonly Suggestion[]> {
   const pins = items.map(({ resource, level }) => ({
     uri: resource.uri,
-    level: (level === 'auto' ? 'link' : level) satisfies Level,
+    level: (level === 'auto' ? 'link' : level) satisfies ContentLevel,
   }))
   const query = purpose.trim() === '' ? {} : { query: purpose }
   const structured = await connection.call(

@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
-import { copy, errorSentence } from '../state/announce.ts'
+import { copyToClipboard, errorSentence } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
 import { fragmentOf, permalinkUrl } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { type AssembledContext, assemble, type BasketFormat } from './ask.ts'
 import { basket } from './picked.ts'
-import { formatPicks, plan, settings } from './store.ts'
+import { basketPlan, basketSettings, formatPicks } from './store.ts'
 import { t } from './words.ts'
 
 const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
@@ -18,14 +18,14 @@ export function BasketExport() {
   const isBusy = useSignal(false)
   const told = useSignal('')
   const preview = useSignal<AssembledContext | undefined>(undefined)
-  const { format } = settings.value
-  const cannot = isBusy.value || plan.value.over > 0 || !plan.value.isWhole
+  const { format } = basketSettings.value
+  const cannot = isBusy.value || basketPlan.value.over > 0 || !basketPlan.value.isWhole
 
   const use = async (act: (assembled: AssembledContext) => string | Promise<string>) => {
     isBusy.value = true
     told.value = t('working')
     try {
-      told.value = await act(await assemble(requireConnection(), plan.value, settings.value))
+      told.value = await act(await assemble(requireConnection(), basketPlan.value, basketSettings.value))
     } catch (error) {
       told.value = errorSentence(error)
     } finally {
@@ -39,7 +39,7 @@ export function BasketExport() {
       return
     }
     const link = permalinkUrl(fragmentOf({ basket: '1', picks }))
-    told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
+    told.value = (await copyToClipboard(link)) ? t('linkCopied') : t('copyFailed')
   }
   /** Returns a button that assembles the text, and passes it to `act`. */
   const out = (
@@ -52,7 +52,8 @@ export function BasketExport() {
       <div class="basket-outs">
         {out(
           t('copy'),
-          async ({ text, tokens }) => ((await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')),
+          async ({ text, tokens }) =>
+            (await copyToClipboard(text)) ? t('copied', { count: tokens }) : t('copyFailed'),
           { class: 'button-main' },
         )}
         {out(t('preview'), (assembled) => {

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type BasketItem, estimateTokens, isShortened, suggestSavings, usableBudget } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
-import { Button, Text } from '../shell/fields.tsx'
+import { Button, ServerText } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
@@ -14,14 +14,23 @@ import { BasketExport } from './export.tsx'
 import { BasketItemList } from './groups.tsx'
 import { BasketSettings } from './parts.tsx'
 import { addToBasket, basket, isPicked, removeFromBasket, setLevel } from './picked.ts'
-import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket, tokenCosts } from './store.ts'
+import {
+  basketPlan,
+  basketSettings,
+  canAssemble,
+  countAgain,
+  countingError,
+  isCounting,
+  startBasket,
+  tokenCosts,
+} from './store.ts'
 import { t } from './words.ts'
 
 /** The basket: its items, their tokens, and the export. */
 export function BasketPane() {
   const undone = useSignal<readonly BasketItem[]>([])
   useEffect(startBasket, [])
-  const { items } = plan.value
+  const { items } = basketPlan.value
   return (
     <section class="basket" aria-labelledby="basket-title">
       <header class="basket-top">
@@ -81,8 +90,8 @@ export function BasketPane() {
 
 /** The used share of the budget. It is exact once the server has counted the tokens of all items, and an estimate until then. */
 function Sum() {
-  const { tokens, over, isWhole, items } = plan.value
-  const usable = usableBudget(settings.value.budget)
+  const { tokens, over, isWhole, items } = basketPlan.value
+  const usable = usableBudget(basketSettings.value.budget)
   const missing = items.filter((item) => item.tokens === undefined)
   const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateTokens(resource) ?? 0), 0)
   const left = usable - used
@@ -101,17 +110,17 @@ function Sum() {
       {shortened === 0 ? null : (
         <p class="basket-warn">{t('someShortened', { count: shortened, all: items.length })}</p>
       )}
-      <p class="basket-reserve">{t('reserve', { budget: settings.value.budget, usable })}</p>
+      <p class="basket-reserve">{t('reserve', { budget: basketSettings.value.budget, usable })}</p>
     </div>
   )
 }
 
 /** Suggestions to remove or lower items when the basket exceeds the budget, each with one click. */
 function Savings() {
-  const savings = suggestSavings(plan.value, tokenCosts.value)
+  const savings = suggestSavings(basketPlan.value, tokenCosts.value)
   if (savings.length === 0) return null
   const names = new Map(
-    plan.value.items.map(({ resource }) => [resource.uri, escapeInvisible(resource.title ?? resource.name)]),
+    basketPlan.value.items.map(({ resource }) => [resource.uri, escapeInvisible(resource.title ?? resource.name)]),
   )
   return (
     <div class="basket-savings">
@@ -151,8 +160,8 @@ function Suggestions() {
     told.value = t('working')
     try {
       // Without a purpose, the current search is the purpose.
-      const { purpose } = settings.value
-      const asked = { ...settings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
+      const { purpose } = basketSettings.value
+      const asked = { ...basketSettings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
       const suggestions = await suggest(requireConnection(), basket.value, asked, controller.signal)
       found.value = suggestions
       told.value = suggestions.length === 0 ? t('noSuggestions') : ''
@@ -170,8 +179,8 @@ function Suggestions() {
           return (
             <li key={resource.uri}>
               <div>
-                <Text as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
-                <Text as="p" class="basket-uri" text={truncateStart(readableUri(resource.uri), 48)} />
+                <ServerText as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
+                <ServerText as="p" class="basket-uri" text={truncateStart(readableUri(resource.uri), 48)} />
               </div>
               <Button name={t('add', { name })} sign="+" onClick={() => addToBasket([{ resource, level: 'auto' }])} />
               <details>

@@ -1,4 +1,4 @@
-import { Button, Select, type SelectOption, Text } from '../shell/fields.tsx'
+import { Button, Select, type SelectOption, ServerText } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -15,20 +15,20 @@ import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
-import { type AssemblySettings, type BasketFormat, encodings, formats, type TokenEncoding } from './ask.ts'
+import { type AssemblySettings, type BasketFormat, basketFormats, type TokenEncoding, tokenEncodings } from './ask.ts'
 import {
   addableItems,
   cancelAdding,
   confirmAdding,
   maxBasketItems,
-  move,
+  moveInBasket,
   type PendingAdd,
   pendingAdd,
   removeBelow,
   removeFromBasket,
   setLevel,
 } from './picked.ts'
-import { plan, settings, staleItems, tokenCosts } from './store.ts'
+import { basketPlan, basketSettings, staleItems, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
 interface ItemProps {
@@ -43,13 +43,13 @@ export function BasketItemRow({ item, isFirst, isLast }: ItemProps) {
   const { uri, name } = resource
   const label = escapeInvisible(name)
   const estimate = tokens === undefined ? estimateTokens(resource) : undefined
-  const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
+  const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, basketPlan.value.tokens)
   const isShort = isShortened(item, tokenCosts.value.get(uri))
   const title = [resource.title, readableUri(uri), t('share_of', { percent: Math.round(share) })]
   return (
     <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
       <div class="basket-line">
-        <Text
+        <ServerText
           as="a"
           href={linkTo({ uri })}
           title={escapeInvisible(title.filter((one) => one !== undefined).join('\n'))}
@@ -71,14 +71,14 @@ export function BasketItemRow({ item, isFirst, isLast }: ItemProps) {
             icon="up"
             class="button-icon"
             disabled={isFirst}
-            onClick={() => move(uri, -1)}
+            onClick={() => moveInBasket(uri, -1)}
           />
           <Button
             name={t('down', { name: label })}
             icon="down"
             class="button-icon"
             disabled={isLast}
-            onClick={() => move(uri, 1)}
+            onClick={() => moveInBasket(uri, 1)}
           />
           <Button
             name={t('remove', { name: label })}
@@ -132,10 +132,10 @@ const names: Readonly<Record<BasketFormat, string>> = { xml: 'XML', markdown: 'M
 
 /** Fields for the budget, the tokenizer, the format and the purpose of the basket. */
 export function BasketSettings() {
-  const { budget, encoding, format, purpose } = settings.value
+  const { budget, encoding, format, purpose } = basketSettings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))
   const set = (change: Partial<AssemblySettings>) => {
-    settings.value = { ...settings.value, ...change }
+    basketSettings.value = { ...basketSettings.value, ...change }
   }
   return (
     <div class="basket-settings">
@@ -170,13 +170,13 @@ export function BasketSettings() {
       ) : null}
       <Select
         label={t('encoding')}
-        options={encodings.map((one): SelectOption<TokenEncoding> => [one, one])}
+        options={tokenEncodings.map((one): SelectOption<TokenEncoding> => [one, one])}
         value={encoding}
         onChoose={(value) => set({ encoding: value })}
       />
       <Select
         label={t('format')}
-        options={formats.map((one): SelectOption<BasketFormat> => [one, names[one]])}
+        options={basketFormats.map((one): SelectOption<BasketFormat> => [one, names[one]])}
         value={format}
         onChoose={(value) => set({ format: value })}
       />
@@ -216,8 +216,8 @@ export function AddingDialog() {
 
 /** The tokens that would be left in the budget, or exceed it, if the files were added in full. */
 function BudgetAfter({ tokens }: { readonly tokens: number }) {
-  const usable = usableBudget(settings.value.budget)
-  const after = plan.value.tokens + tokens
+  const usable = usableBudget(basketSettings.value.budget)
+  const after = basketPlan.value.tokens + tokens
   if (tokens === 0) return null
   return after <= usable ? (
     <p class="quiet">{t('budgetAfter', { left: usable - after })}</p>

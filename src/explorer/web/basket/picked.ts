@@ -82,7 +82,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
 }
 
 /** Moves an item down by a number of positions. A negative number moves it up. */
-export function move(uri: string, by: number): void {
+export function moveInBasket(uri: string, by: number): void {
   basket.value = withMovedItem(basket.value, uri, by)
 }
 

@@ -2,7 +2,7 @@ import { computed, effect, signal } from '@preact/signals'
 import {
   type BasketItem,
   type BasketLevel,
-  levels,
+  contentLevels,
   planBasket,
   type TokenCost,
   usableBudget,
@@ -10,17 +10,17 @@ import {
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { readStoredText, storeText } from '../state/browser.ts'
-import { onChange } from '../state/live.ts'
+import { onResourceChange } from '../state/live.ts'
 import { navigate, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
 import {
   type AssemblySettings,
   assembleToolName,
   type BasketFormat,
-  encodings,
-  formats,
+  basketFormats,
   requestBasketCosts,
   type TokenEncoding,
+  tokenEncodings,
 } from './ask.ts'
 import { addToBasket, basket } from './picked.ts'
 
@@ -28,7 +28,7 @@ const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its path and name. */
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
-export const settings = signal<AssemblySettings>(readSettings())
+export const basketSettings = signal<AssemblySettings>(readSettings())
 /** The counted tokens, by the URI of the item. */
 export const tokenCosts = signal<ReadonlyMap<string, TokenCost>>(new Map())
 const frame = signal(0)
@@ -41,8 +41,8 @@ export const staleItems = signal<ReadonlySet<string>>(new Set())
 export const canAssemble = computed(() => connection.value?.tools.has(assembleToolName) === true)
 
 /** Current levels and tokens of the basket. */
-export const plan = computed(() =>
-  planBasket(basket.value, tokenCosts.value, frame.value, usableBudget(settings.value.budget)),
+export const basketPlan = computed(() =>
+  planBasket(basket.value, tokenCosts.value, frame.value, usableBudget(basketSettings.value.budget)),
 )
 
 let wasStarted = false
@@ -54,7 +54,7 @@ export function startBasket(): void {
   const name = connection.peek()?.server.name ?? ''
   if (basket.peek().length === 0) basket.value = parseStoredBasket(readStoredText(basketKey(name)))
   effect(() => storeText(basketKey(name), formatStoredBasket(basket.value)))
-  effect(() => storeText(settingsKey, JSON.stringify(settings.value)))
+  effect(() => storeText(settingsKey, JSON.stringify(basketSettings.value)))
   effect(takePicks)
   effect(countWhatIsNew)
   watchPicked()
@@ -77,7 +77,7 @@ let asking: AbortController | undefined
 
 /** Counts the tokens of items without a count. All counts are dropped when the purpose, the encoding or the format changes. */
 function countWhatIsNew(): void {
-  const { encoding, format, purpose } = settings.value
+  const { encoding, format, purpose } = basketSettings.value
   const of = JSON.stringify([encoding, format, purpose])
   if (of !== counted) {
     counted = of
@@ -98,7 +98,7 @@ function countWhatIsNew(): void {
     const controller = new AbortController()
     asking = controller
     try {
-      const found = await requestBasketCosts(server, fresh, settings.peek(), controller.signal)
+      const found = await requestBasketCosts(server, fresh, basketSettings.peek(), controller.signal)
       if (controller.signal.aborted) return
       frame.value = found.frame
       countingError.value = undefined
@@ -131,7 +131,7 @@ function watchPicked(): void {
       if (!watched.has(uri))
         watched.set(
           uri,
-          onChange(uri, () => forget(uri)),
+          onResourceChange(uri, () => forget(uri)),
         )
   })
 }
@@ -148,8 +148,8 @@ function readSettings(): AssemblySettings {
     const { budget, encoding, format } = objectOf(JSON.parse(readStoredText(settingsKey) ?? 'null'))
     return {
       budget: typeof budget === 'number' && Number.isSafeInteger(budget) && budget > 0 ? budget : otherwise.budget,
-      encoding: encodings.find((one): one is TokenEncoding => one === encoding) ?? otherwise.encoding,
-      format: formats.find((one): one is BasketFormat => one === format) ?? otherwise.format,
+      encoding: tokenEncodings.find((one): one is TokenEncoding => one === encoding) ?? otherwise.encoding,
+      format: basketFormats.find((one): one is BasketFormat => one === format) ?? otherwise.format,
       purpose: '',
     }
   } catch {
@@ -160,7 +160,7 @@ function readSettings(): AssemblySettings {
 /** Maximum length of a basket in a URL, in characters after escaping, because some programs cut long URLs. */
 const mostCharacters = 6000
 
-const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)
+const isLevel = (text: string): text is BasketLevel => text === 'auto' || contentLevels.some((level) => level === text)
 
 /** Returns the items of a basket as text for a permalink. `undefined`: the text would be too long. */
 export function formatPicks(items: readonly BasketItem[]): string | undefined {

@@ -194,7 +194,7 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
 }
 
 /** One variable of a template, as a field of a form. */
-export interface Field {
+export interface TemplateField {
   readonly name: string
   /** Whether the value may be empty. Only a variable behind `?`, `&` or `;` can be left out without changing the meaning of the URI. */
   readonly isOptional: boolean
@@ -203,16 +203,16 @@ export interface Field {
 }
 
 /** A template as a form: one field for each variable. */
-export interface FormModel {
+export interface TemplateFormModel {
   readonly template: UriTemplate
-  readonly fields: readonly Field[]
+  readonly fields: readonly TemplateField[]
 }
 
 /** Creates the form of a URI template. `undefined`: the template is malformed, which only a third-party server can send. */
-export function createTemplateForm(uriTemplate: string): FormModel | undefined {
+export function createTemplateForm(uriTemplate: string): TemplateFormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
-    const fields = new Map<string, Field>()
+    const fields = new Map<string, TemplateField>()
     for (const part of parseTemplate(uriTemplate)) {
       if (typeof part === 'string') continue
       const isOptional = ['?', '&', ';'].includes(part.operator.symbol)
@@ -240,18 +240,18 @@ export function parseFieldValues(text: string | undefined): FieldValues {
 }
 
 /** Returns the values of a form as text for a permalink; undefined if all are empty. */
-export function textOfValues(values: FieldValues): string | undefined {
+export function formatFieldValues(values: FieldValues): string | undefined {
   const params = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''))
   return params.size === 0 ? undefined : params.toString()
 }
 
 /** Returns the names of the required fields that are still empty. */
-export function missingFields({ fields }: FormModel, values: FieldValues): readonly string[] {
+export function missingFields({ fields }: TemplateFormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
 /** The URI with the values so far. A list value is split at its commas. `undefined`: the template does not accept these values. */
-export function uriOfForm({ template, fields }: FormModel, values: FieldValues): string | undefined {
+export function uriOfForm({ template, fields }: TemplateFormModel, values: FieldValues): string | undefined {
   const given = new Map<string, string | readonly string[]>()
   for (const { name, isList } of fields) {
     const value = values[name] ?? ''
@@ -266,7 +266,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
 }
 
 /** Returns the non-empty values of all fields except `name`, as the context for the completion of `name`. */
-export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
+export function otherValues(form: TemplateFormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {
       const value = values[field.name] ?? ''

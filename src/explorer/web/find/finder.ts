@@ -19,7 +19,7 @@ import { type Route, route } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 
 /** Merged results of several searches. */
-export interface Results {
+export interface SearchResults {
   readonly query: string
   /** Best first in each batch: the hits of a further batch follow those before it. */
   readonly hits: readonly FoundHit[]
@@ -35,7 +35,15 @@ export interface Results {
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
 }
 
-export const noResults: Results = { query: '', hits: [], total: 0, notes: [], pending: 0, next: new Map(), failed: [] }
+export const noResults: SearchResults = {
+  query: '',
+  hits: [],
+  total: 0,
+  notes: [],
+  pending: 0,
+  next: new Map(),
+  failed: [],
+}
 
 /** Returns the query in a permalink, with the first of its mounts and types. `undefined`: the permalink has no words. */
 export function searchQueryFromRoute({
@@ -68,9 +76,9 @@ export async function querySearches(
   view: View,
   mounts: readonly SearchMount[],
   query: FoundQuery,
-  before: Results | undefined,
+  before: SearchResults | undefined,
   signal: AbortSignal,
-): Promise<Results> {
+): Promise<SearchResults> {
   const asked = before === undefined ? mounts : mounts.filter(({ address }) => before.next.has(address))
   const answers = await Promise.all(
     asked.map(async (mount) => {
@@ -141,14 +149,14 @@ const growingIntervalMs = 1500
 
 /** Runs the search in the permalink, once the user stops typing. */
 export function useResults() {
-  const results = useSignal<Results | undefined>(undefined)
+  const results = useSignal<SearchResults | undefined>(undefined)
   const isBusy = useSignal(false)
   const running = useRef<AbortController | undefined>(undefined)
   const key = useComputed(() => JSON.stringify(searchQueryFromRoute(route.value)))
   const { state } = templates.value
   const growth = useSignal<IndexingProgress | undefined>(undefined)
   const isLonger = useRef(false)
-  const run = async (before?: Results) => {
+  const run = async (before?: SearchResults) => {
     running.current?.abort()
     isLonger.current = before !== undefined
     const query = searchQueryFromRoute(route.value)
@@ -181,14 +189,14 @@ export function useResults() {
     return () => clearTimeout(timer)
   }, [key.value, state])
   /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they are. */
-  const follow = async (found: Results, signal: AbortSignal) => {
+  const follow = async (found: SearchResults, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
     const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
     if (signal.aborted || query === undefined) return
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
     const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
-    const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
+    const shown = ({ hits, notes, pending }: SearchResults) => JSON.stringify([hits, notes, pending])
     const isSame = shown(again) === shown(found)
     // The user may have changed the query in the meantime.
     const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)

@@ -7,7 +7,7 @@ import { breadcrumbsOf } from '../listing/browse.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
-import { Button, MarkedText, Text } from '../shell/fields.tsx'
+import { Button, MarkedText, ServerText } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { linkTo, previewedHit, route } from '../state/route.ts'
 import { escapeInvisible, formatTime, langOf } from '../words/texts.ts'
@@ -17,7 +17,7 @@ import { Snippet } from './snippet.tsx'
 import { t } from './words.ts'
 
 /** The hits of one file, or of one table of a database: its name, its path, and the matches. */
-export function Group({ group: { document, hits } }: { readonly group: HitGroup }) {
+export function HitGroupItem({ group: { document, hits } }: { readonly group: HitGroup }) {
   const [best] = hits
   if (best === undefined) return null
   const isTable = isRow(best)
@@ -31,8 +31,8 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
     <li class="group">
       <div class="group-head">
         {isTable ? <Icon name="table" /> : <FileIcon uri={document} mimeType={mimeType} />}
-        <Text as="h3" class="group-name one-line" text={name} />
-        <Text class="group-title one-line" text={title === name ? undefined : title} />
+        <ServerText as="h3" class="group-name one-line" text={name} />
+        <ServerText class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
         {isTable ? null : (
           <Button

@@ -1,6 +1,6 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
-import { Button, Text } from '../shell/fields.tsx'
+import { Button, ServerText } from '../shell/fields.tsx'
 import { followPrompts } from '../state/live.ts'
 import { loadTemplates, prompts, templates } from '../state/offered.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
@@ -9,18 +9,18 @@ import './prompts.css'
 import { useSignal } from '@preact/signals'
 import { foldText } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
-import { copy, errorSentence } from '../state/announce.ts'
+import { copyToClipboard, errorSentence } from '../state/announce.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import {
   Combobox,
   createTemplateForm,
-  type Field,
-  type FormModel,
+  formatFieldValues,
   missingFields,
   otherValues,
   parseFieldValues,
-  textOfValues,
+  type TemplateField,
+  type TemplateFormModel,
   uriOfForm,
 } from './combobox.tsx'
 import { PromptForm } from './prompt-form.tsx'
@@ -67,7 +67,7 @@ function PromptsPane() {
           <ul class="templates">
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
-                <Text as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
+                <ServerText as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
                 {title === undefined ? null : <code>{escapeInvisible(name)}</code>}
                 {description === undefined ? null : <p>{escapeInvisible(description)}</p>}
               </li>
@@ -158,7 +158,7 @@ function TemplatesPane() {
 function TemplateRow({ template: { uriTemplate, title, name, description } }: { readonly template: ResourceTemplate }) {
   return (
     <li class="template">
-      <Text as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
+      <ServerText as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
       <code>{escapeInvisible(uriTemplate)}</code>
       {description === undefined ? null : <p>{escapeInvisible(description)}</p>}
     </li>
@@ -174,7 +174,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const missing = missingFields(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
-    navigate({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
+    navigate({ values: formatFieldValues({ ...values, [name]: value }) }, { replace: true })
   const open = () => {
     if (missing.length === 0 && uri !== undefined) navigate({ uri })
   }
@@ -186,7 +186,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
         open()
       }}
     >
-      <Text as="h2" text={template.title ?? template.name} />
+      <ServerText as="h2" text={template.title ?? template.name} />
       {template.description === undefined ? null : <p>{escapeInvisible(template.description)}</p>}
       {form.fields.map((field) => (
         <Combobox
@@ -211,7 +211,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
           name={isCopied.value ? t('copied') : t('copyUri')}
           disabled={missing.length > 0 || uri === undefined}
           onClick={async () => {
-            isCopied.value = uri !== undefined && (await copy(uri))
+            isCopied.value = uri !== undefined && (await copyToClipboard(uri))
           }}
         />
       </p>
@@ -219,12 +219,12 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   )
 }
 
-function hintOf({ isOptional, isList }: Field): string | undefined {
+function hintOf({ isOptional, isList }: TemplateField): string | undefined {
   const hints = [...(isOptional ? [t('optional')] : []), ...(isList ? [t('list')] : [])]
   return hints.length === 0 ? undefined : `(${hints.join('; ')})`
 }
 
-function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
+function completeField(uriTemplate: string, form: TemplateFormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = requireConnection()
   // The existing values may have changed since the form was drawn.
   const given = otherValues(form, parseFieldValues(route.value.values), name)

@@ -4,13 +4,13 @@ import { defined } from '../../../core/kit/object.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { addToBasket } from '../basket/picked.ts'
-import { Button, Text } from '../shell/fields.tsx'
+import { Button, ServerText } from '../shell/fields.tsx'
 import { lazyComponent } from '../shell/panes.tsx'
-import { copy, errorSentence } from '../state/announce.ts'
+import { copyToClipboard, errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
-import { Combobox, parseFieldValues, textOfValues } from './combobox.tsx'
+import { Combobox, formatFieldValues, parseFieldValues } from './combobox.tsx'
 import { t } from './words.ts'
 
 const PromptMedia = lazyComponent(async () => (await import('../preview/media.tsx')).PromptMedia)
@@ -62,7 +62,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
         void run()
       }}
     >
-      <Text as="h2" text={prompt.title ?? prompt.name} />
+      <ServerText as="h2" text={prompt.title ?? prompt.name} />
       {prompt.description === undefined ? null : <p>{escapeInvisible(prompt.description)}</p>}
       {fields.map(({ name, title, description, required }) => (
         <Combobox
@@ -79,7 +79,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
           }
           onValue={(value) =>
             navigate(
-              { values: textOfValues({ ...parseFieldValues(route.value.values), [name]: value }) },
+              { values: formatFieldValues({ ...parseFieldValues(route.value.values), [name]: value }) },
               { replace: true },
             )
           }
@@ -118,7 +118,7 @@ function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<Prom
           name={isCopied.value ? t('copied') : t('copyMessages')}
           onClick={async () => {
             const texts = messages.map(({ content }) => contentText(content))
-            isCopied.value = await copy(texts.filter((text) => text !== '').join('\n\n'))
+            isCopied.value = await copyToClipboard(texts.filter((text) => text !== '').join('\n\n'))
           }}
         />
         {resources.length === 0 ? null : (

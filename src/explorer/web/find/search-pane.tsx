@@ -11,8 +11,8 @@ import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, formatShortTime } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
-import { noResults, querySearches, type Results, searchQueryFromRoute, useResults } from './finder.ts'
-import { Group, groupHits, NameHit, nameHits } from './hit.tsx'
+import { noResults, querySearches, type SearchResults, searchQueryFromRoute, useResults } from './finder.ts'
+import { groupHits, HitGroupItem, NameHit, nameHits } from './hit.tsx'
 import { documentResource } from './hit-link.tsx'
 import { t } from './words.ts'
 
@@ -55,12 +55,12 @@ export function SearchPane() {
 }
 
 interface ContentsProps {
-  readonly results: Results | undefined
+  readonly results: SearchResults | undefined
   readonly isBusy: boolean
   /** The progress of the index while it grows. */
   readonly growth: IndexingProgress | undefined
   readonly q: string
-  readonly run: (before?: Results) => Promise<void>
+  readonly run: (before?: SearchResults) => Promise<void>
 }
 
 function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
@@ -104,7 +104,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
       ))}
       <ol class="hits">
         {groupHits(hits, true).map((group) => (
-          <Group key={group.document} group={group} />
+          <HitGroupItem key={group.document} group={group} />
         ))}
       </ol>
       {next.size > 0 ? (
@@ -115,7 +115,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 }
 
 /** Loads the hits that are not shown yet, and asks whether to add the files of all hits to the basket. */
-function addAll(results: Results, q: string): void {
+function addAll(results: SearchResults, q: string): void {
   askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = searchQueryFromRoute(route.value)
     let found = results
@@ -143,7 +143,7 @@ function growthText({ done, of }: IndexingProgress): string {
   return of === undefined ? t('growing', { done }) : t('growingOf', { done, of })
 }
 
-function countOf(results: Results | undefined, isBusy: boolean, q: string): string {
+function countOf(results: SearchResults | undefined, isBusy: boolean, q: string): string {
   const { hits, total, next } = results ?? noResults
   if (results === undefined || (isBusy && hits.length === 0)) return t('searching')
   if (hits.length === 0) return t('nothing', { query: q })
@@ -155,7 +155,7 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
 }
 
 /** Previews the first hit of each search, as long as the user has opened nothing. A search without a hit previews nothing. */
-function usePeek(results: Results | undefined, names: readonly Resource[]): void {
+function usePeek(results: SearchResults | undefined, names: readonly Resource[]): void {
   const { uri, q = '' } = route.value
   const searched = useRef<string | undefined>(undefined)
   const firstName = names[0]?.uri

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
-import { plan } from '../basket/store.ts'
-import { Button, SearchInput, Select, type SelectOption, Text } from '../shell/fields.tsx'
+import { basketPlan } from '../basket/store.ts'
+import { Button, SearchInput, Select, type SelectOption, ServerText } from '../shell/fields.tsx'
 import { Icon, Mark } from '../shell/icons.tsx'
 import { shownDialog } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
@@ -24,7 +24,7 @@ export function Header() {
       >
         <Mark size={22} />
       </a>
-      <Text as="h1" class="top-name one-line" text={server.title ?? server.name} />
+      <ServerText as="h1" class="top-name one-line" text={server.title ?? server.name} />
       <Views />
       <SearchField />
       {liveness.value === 'lost' ? (
@@ -126,7 +126,7 @@ export function SearchField() {
 
 export function BasketButton() {
   const count = basket.value.length
-  const { tokens, over } = plan.value
+  const { tokens, over } = basketPlan.value
   const isOpen = route.value.basket === '1'
   const label = tokens === 0 ? t('basketCount', { count }) : t('basketCounted', { count, tokens })
   return (

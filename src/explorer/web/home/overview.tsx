@@ -8,7 +8,7 @@ import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, readFolderSummary, readSearchStatus } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Readme } from '../preview/readme.tsx'
-import { Button, SearchInput, Text } from '../shell/fields.tsx'
+import { Button, SearchInput, ServerText } from '../shell/fields.tsx'
 import { Icon, Mark } from '../shell/icons.tsx'
 import { copyAndAnnounce } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
@@ -95,7 +95,7 @@ function MountCard({
         {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Icon name={iconOfMount(uri)} />}
         <span class="home-mount-name one-line">
           <bdi>{escapeInvisible(titleOfMount(mount))}</bdi>
-          <Text as="small" text={aside} />
+          <ServerText as="small" text={aside} />
         </span>
         <span class="home-mount-purpose">
           {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : escapeInvisible(description)}

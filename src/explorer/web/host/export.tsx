@@ -2,11 +2,11 @@ import { effect, signal, useSignal } from '@preact/signals'
 import { isObject } from '../../../core/kit/object.ts'
 import { assemble } from '../basket/ask.ts'
 import { basket } from '../basket/picked.ts'
-import { plan, settings } from '../basket/store.ts'
+import { basketPlan, basketSettings } from '../basket/store.ts'
 import { t } from '../basket/words.ts'
 import { Choice } from '../preview/controls.tsx'
 import { Button } from '../shell/fields.tsx'
-import { copy, errorSentence } from '../state/announce.ts'
+import { copyToClipboard, errorSentence } from '../state/announce.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { hostCapabilities, requestHost } from './connect.ts'
@@ -62,8 +62,8 @@ export function sendBasketOnChange(): void {
 
 /** Whether all contents are counted and fit into the budget. Reads the settings too, because they also change the contents. */
 function isReady(): boolean {
-  void settings.value
-  const { over, isWhole } = plan.value
+  void basketSettings.value
+  const { over, isWhole } = basketPlan.value
   return over === 0 && isWhole
 }
 
@@ -77,7 +77,7 @@ async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise
     await requestHost('ui/update-model-context', { content: linksOf() }, signal)
     return { state: 'links', count }
   }
-  const assembled = await assemble(requireConnection(), plan.value, settings.value, signal)
+  const assembled = await assemble(requireConnection(), basketPlan.value, basketSettings.value, signal)
   await requestHost('ui/update-model-context', { content: [{ type: 'text', text: assembled.text }] }, signal)
   return { state: 'contents', tokens: assembled.tokens }
 }
@@ -111,8 +111,8 @@ export const BasketExport: typeof import('../basket/export.tsx').BasketExport = 
   const copyText = async () => {
     told.value = t('working')
     try {
-      const { text, tokens } = await assemble(requireConnection(), plan.value, settings.value)
-      told.value = (await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')
+      const { text, tokens } = await assemble(requireConnection(), basketPlan.value, basketSettings.value)
+      told.value = (await copyToClipboard(text)) ? t('copied', { count: tokens }) : t('copyFailed')
     } catch (error) {
       told.value = errorSentence(error)
     }
@@ -123,7 +123,7 @@ export const BasketExport: typeof import('../basket/export.tsx').BasketExport = 
       <div class="basket-outs">
         <Button
           name={t('copy')}
-          disabled={plan.value.over > 0 || !plan.value.isWhole}
+          disabled={basketPlan.value.over > 0 || !basketPlan.value.isWhole}
           onClick={() => void copyText()}
         />
         <p class="hint" role="status">

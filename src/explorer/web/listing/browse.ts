@@ -15,7 +15,7 @@ import {
 } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connection, liveness } from '../state/session.ts'
-import { createResourceList, orderOf, type ResourceList } from './columns.ts'
+import { createResourceList, type ResourceList, sortedIndexes } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
 import type { TreeRow } from './rows.ts'
 import { facets, isNarrowed, noFacets, type RowFilters, type SelectedRows, select, treeOfMatches } from './select.ts'
@@ -61,7 +61,7 @@ const sort = computed(() => (route.value.view === 'list' ? route.value.sort : un
 const order = computed(() => {
   listTick.value
   const columns = browseModel.value?.listed.columns
-  return columns === undefined ? new Uint32Array() : orderOf(columns, sort.value)
+  return columns === undefined ? new Uint32Array() : sortedIndexes(columns, sort.value)
 })
 
 const nothing: SelectedRows = {

@@ -84,18 +84,18 @@ export function readableUri(uri: string): string {
 }
 
 export const sortKeys = ['name', 'type', 'size', 'modified', 'priority'] as const
-export type Sort = (typeof sortKeys)[number]
+export type SortKey = (typeof sortKeys)[number]
 
 /** Parses `sort` of the permalink, such as `size`, or `-size` for descending. `undefined`: the order of the server. */
-export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
+export function parseSort(text: string | undefined): { readonly by: SortKey; readonly down: boolean } | undefined {
   const by = sortKeys.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
 }
 
 /** Returns the indexes of all rows in the order of `sort` of the permalink. Rows without a value come last in both directions. */
-export function orderOf(columns: Columns, sort: string | undefined): Uint32Array {
+export function sortedIndexes(columns: Columns, sort: string | undefined): Uint32Array {
   const order = Uint32Array.from(columns.resources, (_, row) => row)
-  const wanted = sortOf(sort)
+  const wanted = parseSort(sort)
   if (wanted === undefined) return order
   const { by, down } = wanted
   const sign = down ? -1 : 1

@@ -12,7 +12,7 @@ import { ResourceError } from '../../../core/errors.ts'
 import { withResolvers } from '../../../core/kit/abort.ts'
 import { objectOf } from '../../../core/kit/object.ts'
 import type { Subscription, ViewChange } from '../../../core/view.ts'
-import { type Endpoint, stream } from './request.ts'
+import { type Endpoint, requestStream } from './request.ts'
 
 /** A change. `missed`: the stream was interrupted, so everything may have changed. */
 export interface PageChange extends ViewChange {
@@ -241,7 +241,13 @@ function openChangeStream(
     const follow = async () => {
       onSign()
       try {
-        for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
+        for await (const message of requestStream(
+          endpoint,
+          'subscriptions/listen',
+          { notifications },
+          signal,
+          onSign,
+        )) {
           // The server answers the request itself only when it ends the stream.
           if ('result' in message || 'error' in message) break
           const params = objectOf(message.params)

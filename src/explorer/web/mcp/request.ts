@@ -66,7 +66,7 @@ export async function request(
  *
  * @param onSign Called for each chunk that arrives, as a sign that the server is alive.
  */
-export async function* stream(
+export async function* requestStream(
   endpoint: Endpoint,
   method: string,
   params: WireObject,

@@ -5,7 +5,7 @@ import { isPicked, toggleFile } from '../basket/picked.ts'
 import { distinctTitle } from '../listing/columns.ts'
 import { escapeUri } from '../preview/model/reference.ts'
 import { focusSearch, shownDialog, toggleBasket } from '../shell/keys.ts'
-import { copy } from '../state/announce.ts'
+import { copyToClipboard } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
 import { theme } from '../state/remembered.ts'
 import { linkTo, navigate, permalinkUrl, route } from '../state/route.ts'
@@ -81,7 +81,7 @@ export function rankOptions(options: readonly PaletteOption[], query: string, mo
 }
 
 /** Returns the actions that are possible now. */
-export function actions(): readonly PaletteOption[] {
+export function paletteActions(): readonly PaletteOption[] {
   const { uri, basket, source } = route.value
   const action = (id: string, label: string, run: () => void, detail?: string): PaletteOption => ({
     ...{ id: `action ${id}`, label, kind: 'action', run },
@@ -100,7 +100,7 @@ export function actions(): readonly PaletteOption[] {
     uri === undefined
       ? []
       : [
-          action('uri', t('copyUri'), () => void copy(uri)),
+          action('uri', t('copyUri'), () => void copyToClipboard(uri)),
           action('reveal', t('reveal'), () => navigate({ view: 'tree', uri })),
         ]
   return [
@@ -114,7 +114,7 @@ export function actions(): readonly PaletteOption[] {
     action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
     ...ofShown,
     ...ofRoute,
-    action('link', t('copyLink'), () => void copy(permalinkUrl(linkTo({})))),
+    action('link', t('copyLink'), () => void copyToClipboard(permalinkUrl(linkTo({})))),
     ...(['light', 'dark', 'system'] as const).map((one) =>
       action(one, t(one), () => {
         theme.value = one

@@ -6,16 +6,16 @@ import { querySearches } from '../find/finder.ts'
 import { groupHits } from '../find/hit.tsx'
 import { documentResource } from '../find/hit-link.tsx'
 import { readableUri } from '../listing/columns.ts'
-import { Button, Text } from '../shell/fields.tsx'
+import { Button, ServerText } from '../shell/fields.tsx'
 import { commandKey, hasSingleKeys, shownDialog, takeTypedAhead } from '../shell/keys.ts'
 import { followPrompts } from '../state/live.ts'
 import { loadNames, loadTemplates, offeredSearches, prompts, resourceNames, templates } from '../state/offered.ts'
 import { requireConnection } from '../state/session.ts'
 import { truncateStart } from '../words/texts.ts'
 import {
-  actions,
   isUri,
   type PaletteOption,
+  paletteActions,
   promptOptions,
   rankOptions,
   resourceOption,
@@ -49,8 +49,8 @@ function CommandPalette() {
   // Computed only when the text or the options change, not on each arrow key, because there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
-    if (text.trim() === '') return actions()
-    const known = [...actions(), ...templateOptions(), ...promptOptions()]
+    if (text.trim() === '') return paletteActions()
+    const known = [...paletteActions(), ...templateOptions(), ...promptOptions()]
     const named = rankOptions([...known, ...resourceNames.value.resources.map(resourceOption)], text, 12)
     const others = [...named, ...unlisted(asked.value, named)]
     return isUri(text) ? [...typedOptions(text), ...others] : [...others, ...typedOptions(text)]
@@ -113,10 +113,10 @@ function CommandPalette() {
             class="palette-option"
             onClick={() => run(index)}
           >
-            <Text class="palette-label one-line" text={label} />
-            <Text class="palette-aside one-line" text={aside} />
+            <ServerText class="palette-label one-line" text={label} />
+            <ServerText class="palette-aside one-line" text={aside} />
             {detail === undefined ? null : (
-              <Text
+              <ServerText
                 class="palette-detail one-line"
                 text={truncateStart(kind === 'resource' ? readableUri(detail) : detail, 56)}
               />

@@ -1,6 +1,6 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { Text } from '../shell/fields.tsx'
+import { ServerText } from '../shell/fields.tsx'
 import { mediaMatches } from '../shell/panes.tsx'
 import { theme } from '../state/remembered.ts'
 import { escapeInvisible, language } from '../words/texts.ts'
@@ -129,7 +129,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
   const format = useMemo(() => createUnitFormatter(chart.unit, locale), [chart, locale])
   return (
     <div class="chart-view">
-      <Text as="h3" class="chart-title" text={name} />
+      <ServerText as="h3" class="chart-title" text={name} />
       <p class="quiet chart-note">
         {chart.of === undefined
           ? t('seriesCount', { count: chart.series.length })

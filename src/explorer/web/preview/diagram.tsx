@@ -4,16 +4,16 @@ import { Button } from '../shell/fields.tsx'
 import { linkTo, navigate } from '../state/route.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { Region } from './controls.tsx'
-import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
-import { layoutOf, type TableBox } from './model/layout.ts'
+import { type DatabaseOverview, type SchemaLink, tableUri } from './model/documents.ts'
+import { placeTables, type TableBox } from './model/layout.ts'
 import { t } from './words.ts'
 
 const [least, most] = [0.08, 2.5]
 
 /** The tables of a database and their foreign keys. The diagram can be moved and zoomed, and a click opens a table. */
-export function Diagram({ overview, uri }: { readonly overview: Overview; readonly uri: string }) {
+export function TablesDiagram({ overview, uri }: { readonly overview: DatabaseOverview; readonly uri: string }) {
   const box = useRef<HTMLElement>(null)
-  const drawing = useMemo(() => layoutOf(overview), [overview])
+  const drawing = useMemo(() => placeTables(overview), [overview])
   const [frame, setFrame] = useState({ x: 0, y: 0, scale: 1 })
   const [picked, setPicked] = useState<string>()
   const fitAll = () => {

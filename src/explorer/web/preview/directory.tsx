@@ -29,7 +29,7 @@ interface Listing {
 }
 
 /** URI of the shown folder, if it contains nothing for the basket: it is empty, or it could not be listed. */
-export const emptyFolder = signal<string | undefined>(undefined)
+export const emptyFolderUri = signal<string | undefined>(undefined)
 
 /**
  * Maximum number of rows that are all visible above the README and the pictures, and number of visible rows of a longer list. The half row
@@ -54,7 +54,7 @@ export function Directory({ uri }: { readonly uri: string }) {
     if (isListed && activeElement?.id === 'middle') document.querySelector<HTMLElement>('#middle .folder-rows')?.focus()
   }, [isListed])
   useEffect(() => {
-    emptyFolder.value = isBarren ? uri : undefined
+    emptyFolderUri.value = isBarren ? uri : undefined
   }, [isBarren, uri])
   if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>

@@ -11,7 +11,7 @@ import { classifyLink, isSameOrigin } from './model/reference.ts'
 import { t } from './words.ts'
 import { highlight } from './workers.ts'
 
-export interface Heading {
+export interface DocumentHeading {
   readonly id: string
   readonly text: string
   readonly level: number
@@ -21,7 +21,7 @@ export interface Heading {
 export function completeDocument(
   page: HTMLElement,
   uri: string,
-): { readonly headings: readonly Heading[]; readonly end: () => void } {
+): { readonly headings: readonly DocumentHeading[]; readonly end: () => void } {
   const controller = new AbortController()
   const urls: string[] = []
   const headings = headingsOf(page)
@@ -56,7 +56,7 @@ export function completeDocument(
 /** Maximum number of highlighted characters in one document, because each word becomes an element. */
 const maxColoured = 100_000
 
-function headingsOf(page: HTMLElement): readonly Heading[] {
+function headingsOf(page: HTMLElement): readonly DocumentHeading[] {
   const used = new Set<string>()
   // Next number for headings of the same name.
   const numbers = new Map<string, number>()

@@ -35,7 +35,7 @@ export function JsonLines({ text }: { readonly text: string }) {
 }
 
 const ChartView = lazyComponent(async () => (await import('./chart.tsx')).ChartView)
-const Diagram = lazyComponent(async () => (await import('./diagram.tsx')).Diagram)
+const Diagram = lazyComponent(async () => (await import('./diagram.tsx')).TablesDiagram)
 const TableSchema = lazyComponent(async () => (await import('./tables.tsx')).TableSchema)
 const DatabaseRows = lazyComponent(async () => (await import('./tables.tsx')).DatabaseRows)
 const FoundList = lazyComponent(async () => (await import('./records.tsx')).HitList)

@@ -6,8 +6,8 @@ import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
 import { singleOf } from '../listing/forest.ts'
-import { markSeen, onChange } from '../state/live.ts'
-import { findCachedResource, findMountKind, lookUp } from '../state/offered.ts'
+import { markSeen, onResourceChange } from '../state/live.ts'
+import { findCachedResource, findInListing, findMountKind } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 import { compareEarlier, createEarlierState } from './earlier.ts'
@@ -119,7 +119,7 @@ export function createPreviewReader(uri: string, isOriginal = false) {
   const endHealing = effect(() => {
     if (reconnections.value > 0 && reading.peek().state === 'failed') untracked(() => void load())
   })
-  const stop = onChange(uriWithoutPart(uri), (missed) => {
+  const stop = onResourceChange(uriWithoutPart(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
     // Debounce, because programs often write a file several times in a row.
@@ -173,7 +173,7 @@ async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>
 async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, left: AbortSignal): Promise<void> {
   const parent = parentOf(uri)
   if (parent === undefined) return
-  const found = lookUp(uriWithoutPart(uri), parent, left).then(
+  const found = findInListing(uriWithoutPart(uri), parent, left).then(
     (known) => {
       if (known !== undefined) resource.value = known
     },

@@ -3,10 +3,10 @@ import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
-import { completeDocument, type Heading } from './dressed.ts'
+import { completeDocument, type DocumentHeading } from './dressed.ts'
 import { SearchableRegion } from './find.tsx'
 import type { MarkdownHtml } from './model/bounds.ts'
-import type { Notebook as NotebookModel, Output } from './model/documents.ts'
+import type { Notebook as NotebookModel, NotebookOutput } from './model/documents.ts'
 import { imageTypeOf } from './model/kind.ts'
 import { t } from './words.ts'
 import { parseMarkdown } from './workers.ts'
@@ -25,7 +25,7 @@ interface Props {
 export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
-  const [headings, setHeadings] = useState<readonly Heading[]>([])
+  const [headings, setHeadings] = useState<readonly DocumentHeading[]>([])
   const [parsed, setParsed] = useState<MarkdownHtml | undefined>(undefined)
   useEffect(() => {
     let isLeft = false
@@ -160,7 +160,7 @@ export function Notebook({ cells, isCut, uri }: NotebookModel & { readonly uri: 
   )
 }
 
-function OutputView({ output }: { readonly output: Output }) {
+function OutputView({ output }: { readonly output: NotebookOutput }) {
   if (output.kind === 'image') return <ImageOutput base64={output.base64} />
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: an output that scrolls must be reachable by keys

@@ -6,7 +6,7 @@ import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, shareInBasket, togglePicked } from '../basket/picked.ts'
 import { breadcrumbsOf } from '../listing/browse.ts'
 import { distinctTitle, readableUri } from '../listing/columns.ts'
-import { Button, Text } from '../shell/fields.tsx'
+import { Button, ServerText } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
 import { announce, copyAndAnnounce } from '../state/announce.ts'
@@ -21,7 +21,7 @@ import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
 import { areDetailsShown, Details, saveContent } from './details.tsx'
 import { Difference } from './difference.tsx'
-import { Directory, emptyFolder } from './directory.tsx'
+import { Directory, emptyFolderUri } from './directory.tsx'
 import { createPreviewReader, type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
@@ -108,7 +108,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
       <div class="preview-name">
         <h2 lang={langOf(name)}>
           <bdi>{escapeInvisible(crumbs.length === 1 ? last : name)}</bdi>
-          <Text as="small" class="preview-aside" text={aside} />
+          <ServerText as="small" class="preview-aside" text={aside} />
         </h2>
         <div class="preview-way">
           <Crumbs uri={uri} name={name} />
@@ -121,7 +121,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
         </div>
       </div>
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
-        {isFailed || (isFolder && emptyFolder.value === uri) ? null : (
+        {isFailed || (isFolder && emptyFolderUri.value === uri) ? null : (
           <PickButton picked={picked} isFolder={isFolder} />
         )}
         <Toggle name={t('details')} state={areDetailsShown} class="button-quiet" />
@@ -168,10 +168,10 @@ function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) 
       <ol>
         {crumbs.slice(0, -1).map(({ label, uri: to }) => (
           <li key={to}>
-            <Text as="a" href={linkTo({ uri: to, source: undefined })} text={label} />
+            <ServerText as="a" href={linkTo({ uri: to, source: undefined })} text={label} />
           </li>
         ))}
-        {last === name ? null : <Text as="li" text={last ?? readableUri(uri)} />}
+        {last === name ? null : <ServerText as="li" text={last ?? readableUri(uri)} />}
       </ol>
     </nav>
   )

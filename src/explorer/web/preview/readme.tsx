@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { Icon } from '../shell/icons.tsx'
 import { lazyComponent } from '../shell/panes.tsx'
-import { onChange } from '../state/live.ts'
+import { onResourceChange } from '../state/live.ts'
 import { linkTo } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
@@ -29,7 +29,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
       }
     }
     void read()
-    const stop = onChange(uri, () => void read())
+    const stop = onResourceChange(uri, () => void read())
     return () => {
       controller.abort()
       stop()

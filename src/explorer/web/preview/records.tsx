@@ -3,7 +3,7 @@ import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type WireObject } from '../../../client/wire.ts'
 import { type SearchAnswer, splitAtMarks } from '../../../core/search-answer.ts'
-import { MarkedText, Text } from '../shell/fields.tsx'
+import { MarkedText, ServerText } from '../shell/fields.tsx'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber, formatTime, langOf, language } from '../words/texts.ts'
 import { TableHead } from './controls.tsx'
@@ -41,7 +41,7 @@ function AnalysisRow({ one }: { readonly one: ListedAnalysis }) {
   return (
     <tr>
       <th scope="row">
-        <Text as="a" href={linkTo({ uri, source: undefined })} text={title} />{' '}
+        <ServerText as="a" href={linkTo({ uri, source: undefined })} text={title} />{' '}
         {tags.map((tag) => (
           <a key={tag.uri} class="quiet" href={linkTo({ uri: tag.uri, source: undefined })}>
             #{escapeInvisible(tag.name)}
@@ -156,7 +156,7 @@ export function HitList({ found }: { readonly found: SearchAnswer }) {
       {hits.map((hit) => (
         <div key={hit.uri} class="hit">
           <p>
-            <Text
+            <ServerText
               as="a"
               href={linkTo({ uri: hit.uri, source: undefined })}
               text={hit.title ?? lastSegment(hit.document)}
@@ -200,7 +200,7 @@ export function GitLog({ text, uri }: { readonly text: string; readonly uri: str
                   {names === undefined ? null : <span class="chip">{escapeInvisible(names)}</span>}{' '}
                   <bdi>{escapeInvisible(subject)}</bdi>
                 </td>
-                <Text as="td" class="nowrap" text={author} />
+                <ServerText as="td" class="nowrap" text={author} />
                 <td class="nowrap">
                   <time dateTime={date}>{formatTime(Date.parse(date))}</time>
                 </td>

@@ -102,7 +102,7 @@ interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 
 }
 
 /** A text from a server: invisible characters are shown, its direction is isolated, and its language is marked. */
-export function Text({ as = 'span', text, ...attributes }: TextProps) {
+export function ServerText({ as = 'span', text, ...attributes }: TextProps) {
   if (text === undefined) return null
   return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{escapeInvisible(text)}</bdi>)
 }

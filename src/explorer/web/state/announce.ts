@@ -25,7 +25,7 @@ export function announce(sentence: string): void {
 }
 
 /** Copies a text to the clipboard. Returns whether that worked. */
-export async function copy(text: string): Promise<boolean> {
+export async function copyToClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true
@@ -35,7 +35,7 @@ export async function copy(text: string): Promise<boolean> {
 }
 
 export async function copyAndAnnounce(text: string): Promise<void> {
-  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
+  announce(t((await copyToClipboard(text)) ? 'copied' : 'notCopied'))
 }
 
 /** Copies by a selection, which works without a secure context, unlike the clipboard API. */

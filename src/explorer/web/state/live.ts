@@ -45,7 +45,7 @@ let subscription: Subscription | undefined
  *
  * @returns A function that ends the notifications.
  */
-export function onChange(uri: string, listener: (missed: boolean) => void): () => void {
+export function onResourceChange(uri: string, listener: (missed: boolean) => void): () => void {
   const listeners = ofUri.get(uri) ?? new Set()
   listeners.add(listener)
   ofUri.set(uri, listeners)

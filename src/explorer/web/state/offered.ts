@@ -121,7 +121,7 @@ export function findCachedResource(uri: string): Resource | undefined {
 const mostPages = 5
 
 /** Returns a resource from the first pages of the listing of `parent`, also a folder whose URI is given without its final slash. `undefined`: not found. */
-export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
+export async function findInListing(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = requireConnection()
   const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {

@@ -6,7 +6,7 @@ import { browseModel, reveal, rowFilters, selectedRows } from '../listing/browse
 import { type Columns, distinctTitle, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
-import { Text } from '../shell/fields.tsx'
+import { ServerText } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { indexAfterKey } from '../shell/keys.ts'
 import { changedUris } from '../state/live.ts'
@@ -15,13 +15,13 @@ import { navigate, route } from '../state/route.ts'
 import { escapeInvisible, formatNumber, formatShortTime, formatSize, formatTime } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { createRangePicker, indexOfActive, rowAction, rowElementId } from './keys.ts'
-import { ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
-import { type Anchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
+import { ChangedDot, PathText, ResourceName, type TreeRowProps } from './tree-row.tsx'
+import { type ScrollAnchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
 import { t } from './words.ts'
 
 const active = signal<string | undefined>(undefined)
 const lastIndex = { current: 0 }
-const memory = { anchor: [] as Anchor, top: 0 }
+const memory = { anchor: [] as ScrollAnchor, top: 0 }
 const range = createRangePicker()
 
 /** One row for each resource that matches the filters. Only the rows near the visible ones, and the active row, are in the document. */
@@ -165,8 +165,8 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
     >
       <FileIcon uri={uri} mimeType={mimeType} />
       <div role="gridcell" class="list-cell cell-name">
-        <Name text={name} words={words} />
-        <Text class="row-aside" text={aside} />
+        <ResourceName text={name} words={words} />
+        <ServerText class="row-aside" text={aside} />
         {changedUris.value.has(uri) ? <ChangedDot /> : null}
       </div>
       <div role="gridcell" class="list-cell cell-path">

@@ -15,7 +15,7 @@ import {
   selectedRows,
   treeState,
 } from '../listing/browse.ts'
-import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
+import { parseSort, type SortKey, sortKeys } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, errorSentence } from '../state/announce.ts'
 import { findCachedResource } from '../state/offered.ts'
@@ -175,11 +175,11 @@ function Progress() {
 }
 
 /** The columns that are first sorted in descending order: largest, latest and most important first. */
-const downFirst: ReadonlySet<Sort> = new Set(['size', 'modified', 'priority'])
+const downFirst: ReadonlySet<SortKey> = new Set(['size', 'modified', 'priority'])
 
 /** The heads of the columns. A click sorts by the column, a second click reverses the order, a third restores the order of the server. */
 function ListHead() {
-  const now = sortOf(route.value.sort)
+  const now = parseSort(route.value.sort)
   return (
     <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
       <span class="cell-icon" />
@@ -205,7 +205,7 @@ function ListHead() {
   )
 }
 
-function nextOf(sort: Sort): string | undefined {
+function nextOf(sort: SortKey): string | undefined {
   const now = route.value.sort
   const [first, second] = downFirst.has(sort) ? [`-${sort}`, sort] : [sort, `-${sort}`]
   return now === first ? second : now === second ? undefined : first

@@ -6,7 +6,7 @@ import { isPicked, shareInBasket } from '../basket/picked.ts'
 import { distinctTitle, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
-import { MarkedText, Text } from '../shell/fields.tsx'
+import { MarkedText, ServerText } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
@@ -87,8 +87,8 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
         <span class="row-twist" />
       )}
       <RowIcon {...row} />
-      <Name text={label} words={words} />
-      <Text class="row-aside" text={aside} />
+      <ResourceName text={label} words={words} />
+      <ServerText class="row-aside" text={aside} />
       {changedUris.value.has(resource.uri) ? <ChangedDot /> : null}
       {isMount && isSearchMount(resource.uri) ? null : (
         <span
@@ -152,7 +152,7 @@ interface NameProps {
 }
 
 /** A name from a server: invisible characters are shown, its direction is isolated, and its end stays visible if space is short. */
-export function Name({ text, words, class: name = '' }: NameProps) {
+export function ResourceName({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? tailStart(text) : text.length
   const pieces = splitAtMarks({ text, marks: findWordRanges(text, words) })
   let at = 0

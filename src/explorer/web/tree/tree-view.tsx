@@ -29,12 +29,12 @@ import {
   rowElementId,
 } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { type Anchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
+import { type ScrollAnchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The key of the active row, and the scroll position. Both survive while the tree is hidden. */
 const active = signal<string | undefined>(undefined)
-const memory = { anchor: [] as Anchor, top: 0 }
+const memory = { anchor: [] as ScrollAnchor, top: 0 }
 
 /** Number of rows before the end of a page at which the next page is loaded. */
 const ahead = 200

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { rowHeightPx } from '../shell/fields.tsx'
-import { markChanged, onChange } from '../state/live.ts'
+import { markChanged, onResourceChange } from '../state/live.ts'
 import { neighbours } from '../state/offered.ts'
 import { route } from '../state/route.ts'
 
@@ -57,7 +57,7 @@ interface RowsInUse extends Rows {
   /** A value that changes when the user requests other rows: the view then scrolls to the first. */
   readonly asked: string
   /** Keeps the scroll position while the rows are not rendered. */
-  readonly memory: { anchor: Anchor; top: number }
+  readonly memory: { anchor: ScrollAnchor; top: number }
 }
 
 /** Returns the part of many rows that must be drawn, and keeps the scroll position when rows come and go. */
@@ -161,7 +161,7 @@ export function useChangeMarks(uris: readonly string[]): void {
       for (const uri of uris) {
         const end =
           watched.get(uri) ??
-          onChange(uri, (missed) => {
+          onResourceChange(uri, (missed) => {
             // After missed changes, the list is loaded again, which also finds changed resources.
             if (!missed && route.value.uri !== uri) markChanged([uri])
           })
@@ -255,10 +255,10 @@ interface Rows {
 }
 
 /** Visible rows, by which the scroll position is restored among other rows: each key with its distance from the upper edge, in pixels. */
-export type Anchor = readonly { readonly key: string; readonly from: number }[]
+export type ScrollAnchor = readonly { readonly key: string; readonly from: number }[]
 
 /** Returns the visible rows as an anchor. If the active row is visible, its position takes precedence. */
-export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
+export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): ScrollAnchor {
   const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeightPx - above })
   const last = Math.min(end, visible + Math.ceil(view / rowHeightPx))
   const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
@@ -268,7 +268,7 @@ export function anchorOf(rows: Rows, { visible, above, end }: Window, view: numb
 /** Returns the index of the first row of the anchor that still exists, and its distance from the upper edge, in pixels. */
 export function findAnchoredRow(
   rows: Rows,
-  anchor: Anchor,
+  anchor: ScrollAnchor,
 ): { readonly index: number; readonly from: number } | undefined {
   const wanted = new Map<string, number>()
   for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)

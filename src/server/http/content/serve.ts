@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Body, openBody, type ReadFor } from '../../../core/body.ts'
+import { openBody, type ReadAsCaller, type ResourceBody } from '../../../core/body.ts'
 import { isResourceError, ResourceError } from '../../../core/errors.ts'
 import { followAbortFor } from '../../../core/kit/abort.ts'
 import { defined } from '../../../core/kit/object.ts'
@@ -79,7 +79,7 @@ export function createContentServer(
       if (!response.writableFinished) gone.abort()
     })
     const seen = view(principal)
-    const read: ReadFor = async (part, options) => {
+    const read: ReadAsCaller = async (part, options) => {
       const waiting = followAbortFor(gone.signal, limits.timeout)
       try {
         const ran = await gate.run(
@@ -141,7 +141,7 @@ async function send(
   request: IncomingMessage,
   response: ServerResponse,
   uri: string,
-  body: Body,
+  body: ResourceBody,
   scrubber: Scrubber | undefined,
 ): Promise<number> {
   const { etag, mimeType } = body
@@ -235,7 +235,7 @@ async function* clean(
 }
 
 /** Whether the length of a body is known before it is sent: the removal of a known secret may change the length of a text. */
-function isExact({ mimeType = 'application/octet-stream' }: Body, scrubber: Scrubber | undefined): boolean {
+function isExact({ mimeType = 'application/octet-stream' }: ResourceBody, scrubber: Scrubber | undefined): boolean {
   return scrubber === undefined || binaryTypes.test(mimeType)
 }
 

@@ -60,7 +60,7 @@ const maxOutputText = 50_000
 const maxImageText = 10_000_000
 
 /** One stored output of a cell. */
-export type Output =
+export type NotebookOutput =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'error'; readonly text: string }
   | { readonly kind: 'image'; readonly base64: string }
@@ -70,7 +70,7 @@ interface Cell {
   readonly markdown: string
   /** The execution count of a code cell. */
   readonly count?: number
-  readonly outputs: readonly Output[]
+  readonly outputs: readonly NotebookOutput[]
 }
 
 export interface Notebook {
@@ -103,7 +103,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
 }
 
 /** Returns an output of a code cell as an image or a text. Other forms, such as HTML, are ignored: most outputs have plain text beside them. */
-function outputOf(output: unknown): Output | undefined {
+function outputOf(output: unknown): NotebookOutput | undefined {
   if (!isObject(output)) return undefined
   if (output.output_type === 'stream') return textOutput(notebookText(output.text))
   if (output.output_type === 'error')
@@ -117,7 +117,7 @@ function outputOf(output: unknown): Output | undefined {
   return text === '' ? undefined : textOutput(text)
 }
 
-function textOutput(text: string): Exclude<Output, { kind: 'image' }> {
+function textOutput(text: string): Exclude<NotebookOutput, { kind: 'image' }> {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters set the colours of a terminal.
   const plain = text.replace(/\u001b\[[0-9;]*m/g, '')
   return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
@@ -155,14 +155,14 @@ export interface SchemaLink {
   readonly columns: readonly string[]
 }
 
-export interface Overview {
+export interface DatabaseOverview {
   readonly schema: string | undefined
   readonly tables: readonly SchemaTable[]
   readonly links: readonly SchemaLink[]
 }
 
 /** Parses the overview of a database. Returns `undefined` for other documents. */
-export function overviewOf(value: unknown): Overview | undefined {
+export function overviewOf(value: unknown): DatabaseOverview | undefined {
   if (!isObject(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
   const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {
     if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []

@@ -1,4 +1,4 @@
-import type { Overview, SchemaTable } from './documents.ts'
+import type { DatabaseOverview, SchemaTable } from './documents.ts'
 
 /** Position and size of a drawn table, in pixels. */
 export interface TableBox {
@@ -17,7 +17,7 @@ const [width, head, line, gapX, gapY, most, across] = [200, 28, 18, 90, 24, 8, 1
  * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables that
  * it refers to, except in cycles. The groups stand in rows: the largest first, and tables without relations last.
  */
-export function layoutOf({ tables, links }: Overview) {
+export function placeTables({ tables, links }: DatabaseOverview) {
   const byId = new Map(tables.map((table) => [table.id, table]))
   const beside = new Map<string, Set<string>>(tables.map(({ id }) => [id, new Set()]))
   for (const { from, to } of links) {
@@ -91,7 +91,7 @@ function findConnectedComponents(ids: readonly string[], beside: ReadonlyMap<str
 /** Puts each table into a column to the left of the tables that it refers to. A reference that closes a cycle is ignored. */
 function arrangeInColumns(
   group: readonly string[],
-  links: Overview['links'],
+  links: DatabaseOverview['links'],
   beside: ReadonlyMap<string, ReadonlySet<string>>,
 ): readonly (readonly string[])[] {
   const own = new Set(group)
