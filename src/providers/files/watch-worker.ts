@@ -202,15 +202,8 @@ interface DirectoriesOptions {
 const maxHeard = 64
 
 /** Keeps the directories that are served and the known state of their files, and notifies of changes. */
-export function createDirectoryTracker({
-  handles,
-  schedule,
-  pending,
-  ledger,
-  speaks,
-  prompt,
-  limit,
-}: DirectoriesOptions) {
+export function createDirectoryTracker(options: DirectoriesOptions) {
+  const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
