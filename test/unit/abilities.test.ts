@@ -28,6 +28,6 @@ test('every variable of every template is completed from existing resources, or 
   expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })
 
-test('the configuration of a mount tells whether it reports changes, before it is open', () => {
+test('the configuration of a mount tells whether the mount reports changes, before the mount is open', () => {
   expect(abilities.misjudged).toEqual([])
 })

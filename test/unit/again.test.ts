@@ -26,7 +26,7 @@ test('the command that repeats a failed test has the volume of the run, and its 
   expect(commandOf({ file, titles: ['x (HIKIDASHI_SEED=9)'], messages: [] }, {})).toContain('HIKIDASHI_SEED=9 npx')
 })
 
-test('the command that repeats a failed test quotes any title for a shell, and is shown on a terminal', () => {
+test('the command that repeats a failed test quotes any title for a shell, and has no control character', () => {
   const titles = ['it\'s $HOME `x` \\ "y" é', 'a\nline\u001b[31m']
   const command = commandOf({ file, titles, messages: [] }, {})
   expect(command).toMatch(/^[^\p{Cc}]+$/u)

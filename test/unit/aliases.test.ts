@@ -25,7 +25,7 @@ test('a folder behind a link is read at both of its paths, in the spelling of th
   await catalog.close()
 })
 
-test('a path that another mount serves belongs to that mount', async () => {
+test('a folder that is mounted at its own path and at a link is listed at both', async () => {
   const catalog = await openCatalog(planFolders([link, real]), { log: () => {} })
   const view = catalog.view({ id: 'me', roles: [] })
   expect((await view.list()).items).toHaveLength(2)

@@ -61,7 +61,7 @@ describe('records of the audit log', () => {
   })
 })
 
-describe('a content of a record', () => {
+describe('the content that a record of the audit log names', () => {
   const repository = join(folder, 'repository')
   const run = (...words: readonly string[]) =>
     execFileSync('git', ['-C', repository, '-c', 'user.name=a', '-c', 'user.email=a@b', ...words], { encoding: 'utf8' })

@@ -37,7 +37,7 @@ test('a directory that is listed again marks new and changed entries, and stays 
   expect(folderAt(tree, root.uri)).toMatchObject({ isOpen: true, next: undefined })
 })
 
-test('the tree does not follow a cycle', () => {
+test('the tree does not follow a directory that contains itself', () => {
   const looped = withOpenFolder(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
   expect(folderIfShown(looped, root.uri, [])).toBeDefined()
   expect(folderIfShown(looped, root.uri, [root.uri])).toBeUndefined()
