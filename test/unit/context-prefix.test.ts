@@ -167,7 +167,7 @@ test('a context with an earlier manifest never exceeds the budget, and never ove
   )
 })
 
-describe('the argument "earlier" of the tool', () => {
+describe('the argument "earlier" of the tool assemble_context', () => {
   const call = async (entries: Entries, given: JsonObject) => {
     const tool = createAssembleTool(viewOf(entries), { now: () => now })
     return (await tool.call(given, { principal: ada, signal: new AbortController().signal })).structured ?? {}

@@ -91,7 +91,7 @@ describe('the prompt assemble_context', () => {
     await expect(promptsOf().get({ name: 'other' })).rejects.toThrow(ResourceError)
   })
 
-  test('is listed after the other prompts, page by page; a prompt of the same name replaces it', async () => {
+  test('is listed after the other prompts, page by page, and another prompt of the same name gets a number', async () => {
     const own = ['a', 'assemble_context', 'z'].map((name) => ({ path: `${name}.md`, name }))
     const prompts = promptsOf(own)
     expect(await namesOf(prompts)).toEqual(['a', 'assemble_context_2', 'z', 'assemble_context'])

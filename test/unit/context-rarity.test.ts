@@ -40,7 +40,7 @@ const readerOf = (count: number, options = {}): ContextReader =>
   createContextReader(openView(entries(count)).view, limits, () => false, options)
 
 describe('the rarity of words', () => {
-  test('is exact if all other texts are read', async () => {
+  test('is exact if all texts are read', async () => {
     const leaders = ['the cursor', 'a cursor'].map((text) => createTermCount(terms)(text))
     const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => createTermCount(terms)(textOf(n)))]
     const found = await estimateRarity(leaders, resources(40), terms, readerOf(40), undefined)

@@ -152,7 +152,7 @@ test('other work continues while a long text is counted', async () => {
   expect(turns).toBeGreaterThan(3)
 })
 
-test('counting tokens stops with its signal, and refuses texts that are too long', async () => {
+test('counting tokens fails if it is cancelled, or if the text is too long', async () => {
   const counter = await openCounter('o200k_base')
   await expect(counter.count('xyz_'.repeat(200_000), AbortSignal.abort())).rejects.toMatchObject({
     kind: 'unavailable',
