@@ -25,7 +25,7 @@ describe('long work in time slices', () => {
     expect(eventLoopYield.due()).toBe(false)
   })
 
-  test('leaves every other turn to other work', async () => {
+  test('continues at most once in one turn of the event loop, however often it yields', async () => {
     let turn = 0
     let counting = true
     const count = () => {

@@ -187,7 +187,7 @@ describe('the command palette', () => {
     expect(rankOptions([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
   })
 
-  test('ranks names before addresses, and actions before places', () => {
+  test('ranks names before addresses, and actions before resources', () => {
     const labels = rankOptions(
       [option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')],
       'tree',

@@ -32,12 +32,12 @@ describe('the search in a text', () => {
   test('marks the right characters in a line whose normalized form is longer', () => {
     expect(matchesIn(['㍿ tea'], 'tea')).toEqual([{ line: 0, start: 2, end: 5 }])
   })
-  test('counts up to a limit', () => {
+  test('finds at most a limited number of matches', () => {
     expect(matchesIn(['a'.repeat(maxMatches + 5)], 'a')).toHaveLength(maxMatches)
   })
 })
 
-test('a permalink marks one line or several, in either order', () => {
+test('a permalink with a line number, or with a range of lines in either order, marks these lines', () => {
   expect([
     parseLineRange('12'),
     parseLineRange('12-20'),

@@ -85,7 +85,7 @@ describe('the page as an MCP client', () => {
     expect(await kindOf(view.read('mem://m/none'))).toBe('not-found')
   })
 
-  test('ends a request with the given reason', async () => {
+  test('rejects an aborted request with the reason of the abort', async () => {
     const { url } = await answering(() => {})
     const controller = new AbortController()
     const asked = request(endpointAt(url), 'resources/list', {}, controller.signal)
