@@ -23,7 +23,7 @@ describe('making room for a long result', () => {
     expect(dropped(kept('a', 10, 10, 10), { owner: 'a', bytes: 10 }, bounds)).toEqual(['a0'])
     expect(dropped(kept('a', 40, 40, 10), { owner: 'a', bytes: 80 }, bounds)).toEqual(['a0', 'a1'])
   })
-  test('then removes results of the owner with the most bytes, and of nobody else', () => {
+  test('removes results of the owner with the most bytes, and of nobody else, if all results together are too large', () => {
     const others = [...kept('b', 20), ...kept('c', 50, 40), ...kept('d', 60)]
     expect(dropped(others, { owner: 'a', bytes: 90 }, bounds)).toEqual(['c0', 'd0'])
     expect(dropped(others, { owner: 'a', bytes: 30 }, bounds)).toEqual([])
