@@ -42,7 +42,7 @@ describe('a listing of a catalog', () => {
     expect(all).toEqual([...all].sort())
   })
 
-  test('reaches a million entries in the 64 pages that the v2 client follows', () => {
+  test('reaches a million entries in the 64 pages that the client of SDK version 2 follows', () => {
     const paging = completePaging()
     const reached = Array.from({ length: 64 }, (_, page) => pageLength(paging, page)).reduce((sum, one) => sum + one)
     expect(reached).toBe(1024 + 63 * 16_000)
@@ -85,7 +85,7 @@ describe('a listing of a catalog', () => {
     expect([0, 700, 1400].map((i) => all[i])).toEqual(['file:///a/f000000', 'file:///z/f000000', 'git://b/f000000'])
   })
 
-  test('has unchanged entries exactly once while others change, and continues after its last entry is deleted', async () => {
+  test('has unchanged entries exactly once while others change, and continues after the last entry of a page is deleted', async () => {
     const provider = many(2000)
     const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
     let turn = 0

@@ -90,7 +90,7 @@ describe('doctor, about the machine,', () => {
     }
   })
 
-  test('notes on Windows what is not limited there', async () => {
+  test('has a note on missing limits on Windows, and none on macOS', async () => {
     for (const [platform, count] of [
       ['win32', 1],
       ['darwin', 0],

@@ -139,7 +139,7 @@ describe('the output of tree', () => {
     expect(await tree({ full: true }, { depth: 1 })).toContain('├── x://notes/README.md\n')
   })
 
-  test('continues if a directory does not answer, and says so', async () => {
+  test('continues if a directory does not answer, and shows the error in its place', async () => {
     const broken: View = {
       ...view,
       directory: async (query, options) => {

@@ -154,7 +154,7 @@ describe('a server over HTTP', () => {
     expect((await view.directory({ uri: 'x:' })).items.length).toBeGreaterThan(0)
   })
 
-  test('ends a list with an empty cursor in revisions before 2026-07-28, and continues the list after it since then', async () => {
+  test('ends a list with an empty cursor before revision 2026-07-28, and continues the list with an empty cursor since then', async () => {
     const old = await serve((_, { cursor }) => ({ resources: [{ uri: `x:${cursor}`, name: 'x' }], nextCursor: '' }))
     expect(uris(await everything(old))).toEqual(['x:undefined'])
     const answer = (_: string, { cursor }: Record<string, unknown>) => ({

@@ -116,7 +116,7 @@ describe('an error in a configuration', () => {
     expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
   })
 
-  test('is reported with all others, in the order of the file, with place, key, fault and fix', async () => {
+  test('is reported with all other errors, in the order of the file, with place, key, fault and fix', async () => {
     const text = `{
   "nmae": "y",
   "mounts": {

@@ -54,7 +54,7 @@ async function expectReused(before: Assembled, after: Assembled): Promise<void> 
   expect(after.tokens).toBe(await counter.count(after.text))
 }
 
-describe('a context with the manifest of an earlier one', () => {
+describe('a context that is given the manifest of an earlier context', () => {
   test('of the same question is the same text as the earlier one, and counts as completely reused', async () => {
     const before = await assembled(files)
     const after = await assembled(files, { earlier: before.manifest })

@@ -84,7 +84,7 @@ describe('the prompt assemble_context', () => {
     expect(await complete('query', 'c')).toEqual([])
   })
 
-  test('reports wrong arguments', async () => {
+  test('is refused with missing, malformed or unknown arguments', async () => {
     await expect(get({})).rejects.toThrow('The argument "query" is missing.')
     await expect(get({ query: 'x', budget: 'lots' })).rejects.toThrow('"budget" must be a number of tokens')
     await expect(get({ query: 'x', level: 'full' })).rejects.toThrow('an argument that this prompt does not have')

@@ -84,7 +84,7 @@ describe('a changelog as a candidate for a context', () => {
     expect(await factorOf('how cursors are sealed', 'CHANGELOG.md')).toBe(0.25)
   })
 
-  test('has its full weight if the query names it', async () => {
+  test('has its full weight if the query asks for the changelog', async () => {
     expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
   })
 

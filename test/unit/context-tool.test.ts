@@ -279,7 +279,7 @@ describe('callers that wait for a context', () => {
   })
 })
 
-describe('a manifest', () => {
+describe('the manifest of a context', () => {
   const options = { query: 'cursors', budget: 2000, now }
 
   test('gives the changes since it was made, and the same context again', async () => {

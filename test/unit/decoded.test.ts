@@ -70,7 +70,7 @@ describe('a text in another encoding', () => {
     }
   })
 
-  test('has parts by bytes of its text in UTF-8', async () => {
+  test('is divided by the bytes of its text in UTF-8, whatever its stored encoding', async () => {
     const lines = Array.from({ length: 4000 }, (_, i) => `${i + 1}行目：今年の梅雨は例年より長い。`)
     const text = `${lines.join('\n')}\n`
     const parted = sliced(decoded(root))

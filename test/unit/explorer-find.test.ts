@@ -102,7 +102,7 @@ describe('a search in the explorer', () => {
     })
   })
 
-  test('refuses a text that is too long for a URI', () => {
+  test('refuses a query that is too long for a URI', () => {
     expect(placeAt('a').uriOf({ query: '決'.repeat(900) }).length).toBeLessThan(8192)
     expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The query is too long\. /)
   })

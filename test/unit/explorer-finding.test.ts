@@ -7,7 +7,7 @@ import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
 import { parseLineRange } from '../../src/explorer/web/state/route.ts'
 
-test('the tree has folders first, then names in order of their numbers, in any letter case', () => {
+test('the tree of the explorer has folders first, then names in order of their numbers, in any letter case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
   const entries = [
     ...['part10.txt', 'Zebra.txt', 'part9.txt', 'apple.txt', 'README.md'].map((name) => named(name)),

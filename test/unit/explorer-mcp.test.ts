@@ -63,7 +63,7 @@ const kindOf = async (work: Promise<unknown>) => {
   return isResourceError(error) ? error.kind : error
 }
 
-describe('the page as an MCP client', () => {
+describe('the page of the explorer as an MCP client', () => {
   test('lists, reads and completes resources of a hikidashi server', async () => {
     const provider = memory({
       'a.md': { text: 'one' },

@@ -94,7 +94,7 @@ describe('a mount whose kind the server reports', () => {
   })
 })
 
-test('a count of one is in the singular', () => {
+test('a text of the explorer with a count of one is in the singular', () => {
   language.value = 'en'
   const of = (count: number) => [
     ...(['columnsCount', 'moreColumns', 'pages', 'hits', 'entriesMore'] as const).map((key) => preview(key, { count })),

@@ -78,7 +78,7 @@ async function inAnswers(reading: typeof whole, uri: string, options: Omit<GrepO
   }
 }
 
-test('a search without time left examines one line, and continues from there until the text ends', async () => {
+test('a search without time left examines one line, and the next searches continue from there until the text ends', async () => {
   expect(await grep(whole, 'docs://d/a.log', { pattern: 'x', limit: 1, maxMs: -1 })).toMatchObject({
     ...{ next: { line: 2, from: 2, at: 'INFO request 1\r\n'.length }, lastLine: 1, matches: [] },
   })

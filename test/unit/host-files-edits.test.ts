@@ -152,7 +152,7 @@ describe.each([
   ['JSON', zed, jsonFile],
   ['TOML', codex, tomlFile],
   ['YAML', goose, yamlFile],
-])('%s of any kind', (_, host, file) => {
+])('a settings file in %s, of any form,', (_, host, file) => {
   test('keeps everything else, with its comments, when an entry is added and removed', () =>
     fc.assert(
       fc.asyncProperty(file, async (text) => {

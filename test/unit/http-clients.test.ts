@@ -340,7 +340,7 @@ describe('a web page of an allowed origin', () => {
     expect(wordsOf(asked.headers['access-control-allow-headers'])).toContain('range')
   })
 
-  test('of a sandbox is allowed as null, and only if the list has null', async () => {
+  test('of a sandbox is allowed only if the list of allowed origins has null', async () => {
     const { url } = await start(allowed)
     const sandboxed = await send(url, { body: initialize, headers: { Origin: 'null' } })
     expect(sandboxed).toMatchObject({ status: 200, headers: { 'access-control-allow-origin': 'null' } })

@@ -106,7 +106,7 @@ const slow = (ms: number): Provider => ({
 })
 
 describe('the stateless revision 2026-07-28 over HTTP', () => {
-  test('answers each POST independently', async () => {
+  test('answers a POST without a session', async () => {
     const { url } = await serve()
     const reply = await send(url, 'POST', modern('resources/list'), modernHeaders('resources/list'))
     expect(reply).toMatchObject({

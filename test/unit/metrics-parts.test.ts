@@ -327,7 +327,7 @@ describe('the unit of a metric', () => {
   })
 })
 
-describe('the axis of a picture', () => {
+describe('the axis of a picture of metrics', () => {
   const texts = (low: number, high: number, unit?: string) =>
     valueAxis(low, high, createValueFormat(unit)).marks.map(({ text }) => text)
 
