@@ -184,12 +184,15 @@ describe('the output of stat', () => {
     expect(provider.calls.read).toBe(0)
   })
 
-  test.each(['x://notes/docs', 'x://notes/docs/'])('for the directory %s has the numbers of its children', async (uri) => {
-    expect(await statUri(view, uri)).toMatchObject({
-      resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
-      children: { directories: 1, resources: 2, complete: true },
-    })
-  })
+  test.each(['x://notes/docs', 'x://notes/docs/'])(
+    'for the directory %s has the numbers of its children',
+    async (uri) => {
+      expect(await statUri(view, uri)).toMatchObject({
+        resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
+        children: { directories: 1, resources: 2, complete: true },
+      })
+    },
+  )
 
   test('for a mount has the title from its configuration', async () => {
     expect(await statUri(view, 'x://notes')).toMatchObject({ resource: { title: 'Notes' }, listed: true })

@@ -60,11 +60,14 @@ describe('a server over HTTP', () => {
       'Cannot connect to URL: it refuses this client (HTTP 403). Send a token in the headers, or another token. It said: No such host',
     ],
     [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
-  ])('that refuses the first request with %i gives an error, which quotes its reason unless the status is 404', async (status, message) => {
-    const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
-    const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
-    expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
-  })
+  ])(
+    'that refuses the first request with %i gives an error, which quotes its reason unless the status is 404',
+    async (status, message) => {
+      const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
+      const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
+      expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
+    },
+  )
 
   test.each([
     ['a web page', 'text/html', '<p>'],
@@ -165,13 +168,16 @@ describe('a server over HTTP', () => {
     expect(uris(await everything(modern))).toEqual(['x:undefined', 'x:'])
   })
 
-  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends the invalid base64 %j as a blob gives an error', async (blob) => {
-    const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
-    expect(await failure(view.read('x:1'))).toMatchObject({
-      kind: 'internal',
-      message: 'The answer of the server is malformed: a blob is not base64.',
-    })
-  })
+  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])(
+    'that sends the invalid base64 %j as a blob gives an error',
+    async (blob) => {
+      const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
+      expect(await failure(view.read('x:1'))).toMatchObject({
+        kind: 'internal',
+        message: 'The answer of the server is malformed: a blob is not base64.',
+      })
+    },
+  )
 
   test('may answer an empty blob, and contents without a URI', async () => {
     const view = await serve(() => ({ contents: [{ blob: '' }] }))

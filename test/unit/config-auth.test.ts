@@ -100,7 +100,12 @@ describe('http.auth', () => {
       'http.auth.issuers[0].algorithms[0]',
       /HS256/,
     ],
-    ['an algorithm without a signature', { issuers: [{ ...issuer, algorithms: ['none'] }] }, 'http.auth.issuers[0].algorithms[0]', /none/],
+    [
+      'an algorithm without a signature',
+      { issuers: [{ ...issuer, algorithms: ['none'] }] },
+      'http.auth.issuers[0].algorithms[0]',
+      /none/,
+    ],
     ['refresh tokens', { tokens: 't', scopes: ['offline_access'] }, 'http.auth.scopes[0]', /./],
     ['a scope with a space', { tokens: 't', implies: { a: ['b c'] } }, 'http.auth.implies.a[0]', /name of a scope/],
     ['a scope with a quote', { tokens: 't', implies: { a: ['b"'] } }, 'http.auth.implies.a[0]', /name of a scope/],
@@ -126,12 +131,15 @@ describe('http.auth', () => {
     expect('problems' in loaded && loaded.problems).toMatchObject([{ key: 'http.auth.issuers' }])
   })
 
-  test.each([[{}], [{ AS_SECRET: '' }], [{ AS_SECRET: 'undefined' }]])('is refused if the environment %j has no secret for the introspection', async (env) => {
-    const loaded = await load({ issuers: [{ issuer: issuer.issuer, introspection }] }, env)
-    expect('problems' in loaded && loaded.problems).toMatchObject([
-      { key: 'http.auth.issuers[0].introspection.clientSecret' },
-    ])
-  })
+  test.each([[{}], [{ AS_SECRET: '' }], [{ AS_SECRET: 'undefined' }]])(
+    'is refused if the environment %j has no secret for the introspection',
+    async (env) => {
+      const loaded = await load({ issuers: [{ issuer: issuer.issuer, introspection }] }, env)
+      expect('problems' in loaded && loaded.problems).toMatchObject([
+        { key: 'http.auth.issuers[0].introspection.clientSecret' },
+      ])
+    },
+  )
 
   test('names the token file, even if other keys are wrong', async () => {
     const file = join(folder, 'wrong.json')

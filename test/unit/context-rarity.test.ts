@@ -80,7 +80,7 @@ describe('a changelog as a candidate for a context', () => {
     return one?.explanation.factors.find((factor) => factor.name === 'history')?.value
   }
 
-  test('weighs less, and the explanation says so', async () => {
+  test('weighs less, and its explanation has a factor for this', async () => {
     expect(await factorOf('how cursors are sealed', 'CHANGELOG.md')).toBe(0.25)
   })
 

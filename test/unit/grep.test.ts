@@ -59,7 +59,7 @@ test('a literal pattern is text, and letters of every script are found', async (
   expect(await at('の.順', true)).toEqual([])
 })
 
-test('a pattern that would backtrack for years answers at once, and a line that is too long is counted', async () => {
+test('a search answers for a pattern that would backtrack for years, and counts a line that is too long', async () => {
   const found = await grep(whole, 'docs://d/wide.txt', { pattern: '(x+x+)+y|needle', limit: 9 })
   expect(found.matches.map(({ line }) => line)).toEqual([2])
   expect(found.cutLines).toBe(1)

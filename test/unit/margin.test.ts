@@ -42,7 +42,7 @@ describe('the end of a redacted text', () => {
     expect(text).not.toContain('PRIVATE KEY')
   })
 
-  test('has the requested number of lines, and says so', async () => {
+  test('has the requested number of lines, and states whether there are earlier lines', async () => {
     expect(await tail('plain.log', 3)).toMatchObject({
       text: 'line 2997\nline 2998\nline 2999\n',
       meta: { 'dev.hikidashi/tail': { lines: 3, earlier: true } },

@@ -85,7 +85,7 @@ describe('series of metrics as JSON', () => {
     expect(summary).toContain('rate(…[5m])')
   })
 
-  test('have fewer points if there are many, with every extreme, and say so', () => {
+  test('have fewer points if there are many, with every extreme, and state that points were left out', () => {
     const values = Array.from({ length: 5000 }, (_, i) => (i === 1234 ? 99 : i === 4321 ? -99 : i % 7))
     const read = json(shown([series({}, values), series({ a: 'b' }, values)], { inAll: 200 }))
     expect(read.sampling).toContain('smallest and largest')

@@ -165,7 +165,7 @@ describe('events of the type metric.crossed', () => {
   })
 })
 
-describe.skipIf(!hasPrometheus)(`the event metric.crossed of Prometheus${hasPrometheus ? '' : ` (${noPrometheus})`}`, () => {
+describe.skipIf(!hasPrometheus)(`metric.crossed of Prometheus${hasPrometheus ? '' : ` (${noPrometheus})`}`, () => {
   test('reports crossings of series and queries after each scrape, and after a restart of the server reports them with a gap', async () => {
     const { createServer } = await import('node:http')
     let depth = 1

@@ -122,11 +122,14 @@ describe.each(schemaRevisions)('the schema validator of %s', (revision) => {
     ['2025-03-26', 'progress', ['params', 'message'], 'at work'],
   ]
 
-  test.each(younger)('in strict mode accepts a field of %s only from that revision on: %s, %j', (since, kind, path, value) => {
-    const faults = closed.faults(altered(right[kind], path, value), methods[kind])
-    if (revision >= since) expect(faults).toEqual([])
-    else expect(faults).not.toEqual([])
-  })
+  test.each(younger)(
+    'in strict mode accepts a field of %s only from that revision on: %s, %j',
+    (since, kind, path, value) => {
+      const faults = closed.faults(altered(right[kind], path, value), methods[kind])
+      if (revision >= since) expect(faults).toEqual([])
+      else expect(faults).not.toEqual([])
+    },
+  )
 
   test('in strict mode allows name and title of contents on 2025-06-18 only', () => {
     for (const member of ['name', 'title']) {
