@@ -22,12 +22,12 @@ test('every provider is in the tables of docs/providers/README.md, with a link t
   }
 })
 
-test('every variable of every template is completed from existing resources, or is declared free', () => {
+test('every variable of every URI template is completed from existing resources, unless its provider declares that it takes any value', () => {
   // The document is not a spreadsheet, so it has no sheets. Leave out "sheet".
   const bare = ['gdrive: {+path}{?form,sheet,lines,bytes}: sheet']
   expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })
 
-test('the configuration of a mount tells whether it reports changes, before it is open', () => {
+test('the configuration of a mount tells whether the mount reports changes, before the mount is open', () => {
   expect(abilities.misjudged).toEqual([])
 })

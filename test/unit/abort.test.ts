@@ -9,7 +9,7 @@ const aborted = (signal: AbortSignal) =>
   new Promise<unknown>((resolve) => signal.addEventListener('abort', () => resolve(signal.reason), { once: true }))
 
 describe('a follower of abort signals', () => {
-  test('aborts with the first of its signals, and with its reason', () => {
+  test('aborts with the first of its signals, and with the reason of that signal', () => {
     const [first, second] = [new AbortController(), new AbortController()]
     const follower = followAbort(first.signal, second.signal)
     second.abort('second')
@@ -35,7 +35,7 @@ describe('a follower of abort signals', () => {
   })
 })
 
-test('no source waits with AbortSignal.any and AbortSignal.timeout, which Node 20 may collect while a caller waits', () => {
+test('no file of src uses both AbortSignal.any and AbortSignal.timeout, which Node 20 may collect while a caller waits', () => {
   const source = join(import.meta.dirname, '../../src')
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const pairs = files.filter((file) => {

@@ -58,7 +58,7 @@ describe('access rules', () => {
     expect(judge({ id: 'x', roles: [] }, 'a/b')).toEqual({ allowed: false, rule: undefined })
   })
 
-  test('decide for everything below a directory', () => {
+  test('tell of a directory whether they match everything, something or nothing below it', () => {
     const judged = (pattern: string, directory: string) => compileReach([pattern])(directory)
     for (const [pattern, directory, reach] of [
       ['a/**', '', 'some'],
@@ -160,7 +160,7 @@ function completing(paths: readonly string[]) {
 
 describe('a view of a mount with rules', () => {
   for (const completes of [false, true])
-    test(`equals that of a mount that has only the allowed paths; completion ${completes ? 'by the source' : 'from the tree'}`, async () => {
+    test(`equals the view of a mount that has only the allowed paths, with completion ${completes ? 'by the source' : 'from the tree'}`, async () => {
       await fc.assert(
         fc.asyncProperty(paths, rules, async (all, list) => {
           const access = compileAccess(list)
@@ -182,7 +182,7 @@ describe('a view of a mount with rules', () => {
       )
     })
 
-  test('has no directory without visible files, though its source has it', async () => {
+  test('has no directory whose content is all denied, though its source has it, but has empty directories', async () => {
     const provider: Provider = {
       ...live({ 'open/x': { text: '' }, 'secret/x': { text: '' } }),
       stat: async (path) => {
@@ -236,7 +236,7 @@ describe('a view of a mount with rules', () => {
     )
   })
 
-  test('is subscribed to a directory without notifications of denied paths in it', async () => {
+  test('gets no notification for a directory in which only denied paths change', async () => {
     const provider = live({ 'docs/open': '', 'docs/secret/x': '', 'docs/x.key': '', sentinel: '' })
     const access = compileAccess([{ allow: ['r'] }, { deny: ['r'], match: ['docs/secret/**', '*.key'] }])
     const catalog = createCatalog({ mounts: [{ address, provider, access }] })

@@ -32,7 +32,7 @@ describe('the address of a client', () => {
 })
 
 describe('limits for one address', () => {
-  test('on open connections do not depend on other addresses', () => {
+  test('on new connections count each address alone', () => {
     const addresses = create({ newConnections: 1 })
     const open = (address: string) => addresses.connect(socketFrom(address))
     for (let i = 0; i < 10; i++) expect(open('192.0.2.1')).toBe(0)
@@ -40,7 +40,7 @@ describe('limits for one address', () => {
     expect(open('192.0.2.2')).toBe(0)
   })
 
-  test('on bad tokens are applied', () => {
+  test('on bad tokens apply after a burst of bad tokens, and not to new connections', () => {
     const addresses = create({ badTokens: 2 })
     const socket = socketFrom('192.0.2.1')
     for (let i = 0; i < 20; i++) expect(addresses.fail(socket)).toBe(0)

@@ -13,7 +13,7 @@ mkdirSync(real)
 writeFileSync(join(real, 'a.md'), 'text')
 symlinkSync(real, link)
 
-test('a folder behind a link is read at both of its paths, in the spelling of the request', async () => {
+test('a folder behind a symbolic link is read at both of its paths, in the spelling of the request', async () => {
   const catalog = await openCatalog(planFolders([link]), { log: () => {} })
   const view = catalog.view({ id: 'me', roles: [] })
   for (const folder of [link, real]) {
@@ -25,7 +25,7 @@ test('a folder behind a link is read at both of its paths, in the spelling of th
   await catalog.close()
 })
 
-test('a path that another mount serves belongs to that mount', async () => {
+test('a folder that is mounted at its own path and at a symbolic link is listed at both', async () => {
   const catalog = await openCatalog(planFolders([link, real]), { log: () => {} })
   const view = catalog.view({ id: 'me', roles: [] })
   expect((await view.list()).items).toHaveLength(2)

@@ -120,7 +120,7 @@ describe('a translation of a document in the same folder', () => {
   })
 })
 
-describe('a translation of a document of another source', () => {
+describe('a translation of a document in a source that is no folder', () => {
   const sourceOf = (stat: (path: string) => Promise<Entry>): Provider =>
     documented({
       list: async function* () {},
@@ -141,7 +141,7 @@ describe('a translation of a document of another source', () => {
     expect(asked).toEqual([])
   })
 
-  test('is not found if the source throws, and the error is not hidden', async () => {
+  test('makes the read fail if the source throws an unexpected error', async () => {
     const provider = sourceOf(async () => {
       throw new TypeError('a bug')
     })

@@ -143,7 +143,7 @@ describe('a value of a template of the api provider', () => {
     expect(server.requests).toEqual([])
   })
 
-  test('cannot add structure to the path of "to", at any place', async () => {
+  test('that is optional must not be in the path of "to"', async () => {
     expect(() => open([{ template: 'a{?q}', to: 'b/{q}' }])).toThrow(/is optional in "template"/)
   })
 })
@@ -152,7 +152,7 @@ describe('a listing of the api provider', () => {
   const users = { template: 'users/{id}', list: { from: 'users?per_page=2', title: '/name', modified: '/at' } }
   const item = (id: unknown, more = {}) => ({ id, name: `User  ${id}\n`, ...more })
 
-  test('is that of the API, in order, without invalid paths', async () => {
+  test('has each item of the API once, in the order of the paths, without items that give no valid path', async () => {
     table({
       '/v1/users?per_page=2': [
         item('b'),
@@ -180,7 +180,7 @@ describe('a listing of the api provider', () => {
     ])
   })
 
-  test('follows links, cursors and numbers of pages to the end', async () => {
+  test('follows links, cursors and page numbers to the last page', async () => {
     server.answer = (request, response) => {
       const links: Readonly<Record<string, string>> = {
         '/v1/users': '<https://other.test/first>; rel="first", </v1/users?p=2>; title="x"; rel="prev next"',
@@ -256,7 +256,7 @@ describe('a listing of the api provider', () => {
     })
   })
 
-  test('completes each variable of its template, given the values of the other variables', async () => {
+  test('completes each path variable of its template, given the values of the other variables', async () => {
     const repos = [
       ['anna', 'one'],
       ['anna', 'two'],
@@ -284,7 +284,7 @@ describe('a listing of the api provider', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is requested once for all simultaneous callers, and cancelled by the last of them', async () => {
+  test('is requested once for simultaneous callers, and continues when one of them cancels', async () => {
     const answers: (() => void)[] = []
     server.answer = (_, response) => {
       answers.push(() => response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]'))
@@ -306,7 +306,7 @@ describe('a listing of the api provider', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is compared, so that changes are reported', async () => {
+  test('is polled, and changed and new entries are reported', async () => {
     const body: { id: number; name: string }[] = [{ id: 1, name: 'a' }]
     server.answer = (_, response) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -358,7 +358,7 @@ describe('credentials of the api provider', () => {
     expect(text).not.toContain(Buffer.from(secret).toString('base64'))
   })
 
-  test('are not sent to the target of a redirect, nor disclosed by it', async () => {
+  test('are not sent to the target of a redirect, even if it leads back to the API', async () => {
     const other = await startWeb((request, response) => {
       if (request.url === '/back') return response.writeHead(302, { location: `${server.url}/v1/end` }).end()
       return response.writeHead(200, { 'content-type': 'application/json' }).end('{}')

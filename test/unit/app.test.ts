@@ -61,14 +61,14 @@ async function opened(options: Partial<ServeOptions> = {}) {
 }
 
 describe('the tool browse', () => {
-  test('is listed with the reading tools, and names its page', async () => {
+  test('is listed, and is the only tool that names a page', async () => {
     const { result } = await opened()
     const { tools } = (await result('tools/list')) as { tools: { name: string; _meta?: unknown }[] }
     expect(tools.find(({ name }) => name === 'browse')?._meta).toEqual({ ui: { resourceUri: uri } })
     expect(tools.filter(({ _meta }) => _meta !== undefined).map(({ name }) => name)).toEqual(['browse'])
   })
 
-  test('answers with the places as text, for a host without MCP Apps', async () => {
+  test('answers with the mounts and their entries as text, for a host without MCP Apps', async () => {
     const { browse } = await opened()
     const { content, structuredContent } = await browse()
     expect(content[0]?.text.split('\n')).toEqual([
@@ -85,7 +85,7 @@ describe('the tool browse', () => {
     expect(one.structuredContent?.entries.map((entry) => entry.uri)).toEqual(['docs://held/a/one.md'])
   })
 
-  test('answers for a denied place as for an absent one', async () => {
+  test('answers for a denied URI as for an absent URI', async () => {
     const { browse } = await opened()
     const at = async (path: string) =>
       JSON.stringify(await browse({ uri: `docs://held/${path}` })).replaceAll(path, '…')
@@ -95,7 +95,7 @@ describe('the tool browse', () => {
     expect(JSON.stringify(await browse())).not.toContain('secret')
   })
 
-  test('reports which argument is wrong', async () => {
+  test('answers an unknown argument with an error that lists the known arguments', async () => {
     const { browse } = await opened()
     const { content, isError } = await browse({ path: 'x' })
     expect(isError).toBe(true)
@@ -104,7 +104,7 @@ describe('the tool browse', () => {
 })
 
 describe('the page of the tool browse', () => {
-  test('is readable by clients with the tool, and connects to no origin', async () => {
+  test('is readable by clients with the tool, and declares that it connects to no origin', async () => {
     const { result } = await opened()
     const { contents } = (await result('resources/read', { uri })) as { contents: Record<string, unknown>[] }
     expect(contents).toEqual([
@@ -122,7 +122,7 @@ describe('the page of the tool browse', () => {
     ])
   })
 
-  test('is absent for other clients', async () => {
+  test('is absent for clients without the tool', async () => {
     const { ask } = await opened({ profileOf: () => ({ tools: false }) })
     const denied = JSON.stringify(await ask('resources/read', { uri }))
     const absent = JSON.stringify(await ask('resources/read', { uri: 'ui://hikidashi/another' }))
@@ -142,7 +142,7 @@ describe('the page of the tool browse', () => {
     expect(records.filter(({ verb }) => verb === 'call')).toMatchObject([{ uri: 'browse', outcome: 'ok' }])
   })
 
-  test('is an error with advice if it was not built', async () => {
+  test('is an error that names "npm run build" if the page was not built', async () => {
     const app = createExplorerApp(`${builtApp()}.absent`)
     await expect(app.html()).rejects.toBeInstanceOf(ResourceError)
     await expect(app.html()).rejects.toThrow('npm run build')
@@ -160,7 +160,7 @@ describe('the built page of the tool browse', () => {
     expect(html).not.toMatch(/<link\b[^>]+href=|sourceMappingURL/)
   })
 
-  test('makes no request and stores nothing by itself', () => {
+  test('contains no call that sends a request or stores data', () => {
     const forbidden = [
       ...['localStorage', 'sessionStorage', 'indexedDB', 'XMLHttpRequest', 'WebSocket', 'EventSource', 'sendBeacon'],
       ...['new Worker', 'importScripts', 'createObjectURL', 'serviceWorker', 'document.cookie'],

@@ -54,14 +54,14 @@ describe('records of the audit log', () => {
     [{ outcome: 'denied' }, [2]],
     [{ verb: 'lost' }, [4]],
     [{ caller: 'ci', outcome: 'ok', uri: 'docs://' }, [1]],
-  ])('are chosen by %j', async (query, expected) => expect(await minutes(query)).toEqual(expected))
+  ])('are selected by the query %j', async (query, expected) => expect(await minutes(query)).toEqual(expected))
 
   test('cannot be read from a log that is missing, and the error names it', async () => {
     await expect(findRecords(join(folder, 'none'), { limit: 1 })).rejects.toThrow(/none cannot be read \(ENOENT\)/)
   })
 })
 
-describe('a content of a record', () => {
+describe('the content that a record of the audit log names', () => {
   const repository = join(folder, 'repository')
   const run = (...words: readonly string[]) =>
     execFileSync('git', ['-C', repository, '-c', 'user.name=a', '-c', 'user.email=a@b', ...words], { encoding: 'utf8' })

@@ -91,7 +91,7 @@ describe('a record of the audit log', () => {
     }
   })
 
-  test('can be written for a catalog without subscriptions, and adds none', () => {
+  test('does not make a view offer subscriptions that its catalog lacks', () => {
     const view = createCatalog({ mounts: [{ address: 'mem://m', provider: memory({}) }] }).view(principal)
     const facts = { principal, transport: 'stdio', revision: () => undefined } as const
     expect(auditedView(view, () => {}, facts).subscribe).toBeUndefined()

@@ -71,7 +71,7 @@ describe('the keys of an issuer', () => {
     expect(state.asked).toBe(2)
   })
 
-  test('are fetched for an unknown key id, but not again and again', async () => {
+  test('are fetched again for an unknown key id, but at most once in 30 seconds', async () => {
     fakeTime()
     const { state, url } = await serveKeys([await makeKey('a')])
     const keys = createKeySet(url, createLocalJWKSet, () => {})
@@ -105,7 +105,7 @@ describe('the keys of an issuer', () => {
     expect(await keys.current()).toBeDefined()
   })
 
-  test('are empty if the answer holds none', async () => {
+  test('are an error if the answer of the issuer contains no valid key', async () => {
     for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
       const { url } = await serveKeys(keys)
       await expect(createKeySet(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe('a signed token', () => {
   })
   const good = expect.objectContaining({ grant: expect.anything() })
 
-  test('is valid under either of two keys with one id', async () => {
+  test('is valid if it was signed with either of two keys that have the same id', async () => {
     const pairs = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })))
     const [one, two] = await Promise.all(
       pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), kid: 'same', alg: 'ES256' })),
@@ -323,11 +323,11 @@ describe('a fetch from an issuer', () => {
   test.each([
     ['a redirect', 302, { Location: 'http://127.0.0.1:1/' }, ''],
     ['an error', 500, {}, '{}'],
-    ['too much', 200, {}, JSON.stringify('x'.repeat(300_000))],
-    ['no JSON', 200, {}, '<html>'],
-    ['no UTF-8', 200, {}, Buffer.from([0x22, 0xff, 0x22])],
-    ['half an answer', 200, { 'Content-Length': '100' }, '{}'],
-  ])('is refused: %s', async (_, status, headers, body) => {
+    ['too long', 200, {}, JSON.stringify('x'.repeat(300_000))],
+    ['not JSON', 200, {}, '<html>'],
+    ['not UTF-8', 200, {}, Buffer.from([0x22, 0xff, 0x22])],
+    ['cut off', 200, { 'Content-Length': '100' }, '{}'],
+  ])('fails if the answer is %s', async (_, status, headers, body) => {
     const server = createServer((request, response) => {
       response.writeHead(status, headers).write(body === '' ? ' ' : body)
       if ('Content-Length' in headers) setTimeout(() => request.socket.destroy(), 50)
@@ -372,7 +372,7 @@ describe('an issuer that introspects tokens', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('does not get tokens of another issuer, nor of this server', async () => {
+  test('gets opaque tokens and no JWT of another issuer, while tokens of this server go to their own verifier', async () => {
     const { verifier } = await askedIssuer()
     const jwtOf = (iss: string) => `e30.${Buffer.from(JSON.stringify({ iss })).toString('base64url')}.x`
     expect(verifier.takes('anything')).toBe(true)
@@ -411,7 +411,7 @@ describe('the claims of a token', () => {
       { groups: ['constructor', '__proto__'] },
       [],
     ],
-  ])('result in %s', (_, rules, claims, expected) => {
+  ])('give roles by the rules of the issuer: %s', (_, rules, claims, expected) => {
     expect(rolesOf(rules, claims)).toEqual(expected)
   })
 
@@ -500,7 +500,7 @@ test('the owner of a session has the rights of its last token', () => {
   expect(owner.scopes).toBeUndefined()
 })
 
-describe('authorization options that admit nobody, or everybody,', () => {
+describe('incomplete or contradictory authorization options', () => {
   const issuer = { issuer: 'https://a.example.org', jwks: 'https://a.example.org/jwks' }
   const introspection = { url: 'https://a.example.org/i', clientId: 'a', clientSecret: 'b' }
   const resource = 'https://context.example.org/mcp'

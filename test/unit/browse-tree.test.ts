@@ -19,7 +19,7 @@ const enters = ({ uri }: Resource) => uri.endsWith('/') || uri === root.uri
 const first: Tree<string> = { ...emptyTree, roots: [root] }
 const names = (tree: Tree<string>) => folderAt(tree, root.uri).items.map(({ name }) => name)
 
-test('the pages of a directory in the tree are joined, with each entry once, and without the directory itself', () => {
+test('the pages of a directory in a resource tree are joined, with each entry once, and without the directory itself', () => {
   const one = withPage(first, root.uri, '', { items: named('a', '', 'b', 'a'), nextCursor: '2', cache })
   expect(withPage(one, root.uri, '', { items: named('late'), cache })).toBe(one)
   const two = withPage(one, root.uri, '2', { items: named('b', 'c'), nextCursor: '2', cache })
@@ -29,7 +29,7 @@ test('the pages of a directory in the tree are joined, with each entry once, and
   expect(names(first)).toEqual([])
 })
 
-test('a directory that is listed again marks new and changed entries, and stays open', () => {
+test('a directory of a resource tree that is listed again marks new and changed entries, and stays open', () => {
   const opened = withOpenFolder(withPage(first, root.uri, '', { items: named('a', 'b', 'c'), cache }), root.uri)
   const items = named('a', 'b', 'd').map((item) => (item.name === 'b' ? { ...item, version: '2' } : item))
   const { tree, changed } = withReloadedFolder(opened, root.uri, { items })
@@ -37,7 +37,7 @@ test('a directory that is listed again marks new and changed entries, and stays 
   expect(folderAt(tree, root.uri)).toMatchObject({ isOpen: true, next: undefined })
 })
 
-test('the tree does not follow a cycle', () => {
+test('a resource tree does not follow a directory that contains itself', () => {
   const looped = withOpenFolder(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
   expect(folderIfShown(looped, root.uri, [])).toBeDefined()
   expect(folderIfShown(looped, root.uri, [root.uri])).toBeUndefined()
@@ -46,7 +46,7 @@ test('the tree does not follow a cycle', () => {
   expect(pathTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()
 })
 
-test('the path to a resource is shown as far as its directories are loaded, in any spelling', () => {
+test('the path to a resource in a tree is found as far as its directories are loaded, in any spelling of the URI', () => {
   expect(pathTo(first, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri], lacks: root.uri })
   const one = withPage(first, root.uri, '', { items: named('%C3%A9/', 'é.md'), cache })
   const inside = `${root.uri}/%C3%A9/`

@@ -42,7 +42,7 @@ describe('a listing of a catalog', () => {
     expect(all).toEqual([...all].sort())
   })
 
-  test('reaches a million entries in the 64 pages that the v2 client follows', () => {
+  test('reaches a million entries in the 64 pages that the client of SDK version 2 follows', () => {
     const paging = completePaging()
     const reached = Array.from({ length: 64 }, (_, page) => pageLength(paging, page)).reduce((sum, one) => sum + one)
     expect(reached).toBe(1024 + 63 * 16_000)
@@ -85,7 +85,7 @@ describe('a listing of a catalog', () => {
     expect([0, 700, 1400].map((i) => all[i])).toEqual(['file:///a/f000000', 'file:///z/f000000', 'git://b/f000000'])
   })
 
-  test('has unchanged entries exactly once while others change, and continues after its last entry is deleted', async () => {
+  test('has unchanged entries exactly once while others change, and continues after the last entry of a page is deleted', async () => {
     const provider = many(2000)
     const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
     let turn = 0
@@ -125,7 +125,7 @@ describe('a listing of a catalog', () => {
     expect(await allPages(catalog.view(alice))).toEqual(await allPages(catalog.view({ ...alice })))
   })
 
-  test('refuses the cursor of another principal or listing, and an unknown one', async () => {
+  test('refuses an unknown cursor, and the cursor of another principal or listing', async () => {
     const catalog = createCatalog({ mounts: [{ address, provider: many(4000) }] })
     const { nextCursor = '' } = await catalog.view(alice).list()
     for (const cursor of ['', 'junk', nextCursor.slice(1), `${nextCursor}A`])
@@ -143,7 +143,7 @@ describe('a listing of a catalog', () => {
     })
   })
 
-  test('continues on a replica that shares the secret, and behind a removed mount', async () => {
+  test('continues on a replica that shares the secret, and after a mount that was removed', async () => {
     const secret = Buffer.from('shared')
     const mounts = ['file:///a', 'file:///b', 'file:///c'].map((at) => ({ address: at, provider: many(1100) }))
     const { nextCursor } = await createCatalog({ mounts, secret }).view(alice).list()
@@ -287,7 +287,7 @@ describe('access in a catalog', () => {
     expect((await closed.read('file:///r/top.txt')).cache.scope).toBe('private')
   })
 
-  test('skips very many denied entries in a limited number of steps, without a loop and without a name in the cursor', async () => {
+  test('skips very many denied entries in few pages, whose cursors differ and contain no denied name', async () => {
     const entries = Object.fromEntries(
       Array.from({ length: 5000 }, (_, i) => [`hidden/${String(i).padStart(5, '0')}`, '']),
     )
@@ -381,7 +381,7 @@ describe('a read in a catalog', () => {
     })
   })
 
-  test('may be cached for ever if the provider says that it never changes', async () => {
+  test('may be cached for a year if the provider says that the content never changes', async () => {
     const fixed: Provider = { ...memory({ a: 'a' }), read: async () => [{ text: 'a', immutable: true }] }
     const { cache } = await createCatalog({ mounts: [{ address, provider: fixed }] })
       .view(alice)
@@ -389,7 +389,7 @@ describe('a read in a catalog', () => {
     expect(cache).toEqual({ ttlMs: 31_536_000_000, scope: 'private' })
   })
 
-  test('ends at once when it is cancelled', async () => {
+  test('fails if it is already cancelled', async () => {
     await expect(view.read('file:///r/README.md', { signal: AbortSignal.abort() })).rejects.toThrow()
   })
 })
@@ -401,7 +401,7 @@ describe('directories in a catalog', () => {
   const provider = memory({ ...entries, 'dir0-a': '', 'dir0.txt': '', 'odd/\u{10ffff}\u{10ffff}x/y': '', 'odd/z': '' })
   const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
 
-  test('are found by seeking behind each, and paged', async () => {
+  test('are listed in pages, without a read of every entry below them', async () => {
     const before = provider.calls.yielded
     const names: string[] = []
     let cursor: string | undefined
@@ -421,14 +421,14 @@ describe('directories in a catalog', () => {
     expect(items.map((item) => item.name)).toEqual(['z', '\u{10ffff}\u{10ffff}x'])
   })
 
-  test('distinguish a file from an absent path', async () => {
+  test('give different errors for a file and for an absent path', async () => {
     await expect(view.directory({ uri: 'file:///r/dir0.txt' })).rejects.toMatchObject({
       detail: { reason: 'not-a-directory' },
     })
     await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('do not stand in for a listed entry that the source reports as not found', async () => {
+  test('are not served in place of a listed entry that the source does not find', async () => {
     const source: Provider = {
       list: async function* () {
         yield { path: 'gone' }
@@ -558,7 +558,7 @@ describe('completion in a catalog', () => {
     expect(await complete('{schema}/{table}/schema', 'table', '', { schema: 'none' })).toEqual([])
   })
 
-  test('is empty for a query, an unknown variable or invalid arguments', async () => {
+  test('is empty for a query variable and for an unknown variable, and ignores arguments with unknown names', async () => {
     expect(await complete('{+path}{?lines}', 'lines', '1')).toEqual([])
     expect(await complete('{+path}', 'other', '')).toEqual([])
     expect(await complete('{+path}', 'path', 'src/ma', { __proto__: 'x', constructor: 'y' })).toHaveLength(3)

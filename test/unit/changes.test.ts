@@ -71,7 +71,7 @@ describe('a subscription', () => {
     await until(() => heard.length > 0)
   })
 
-  test('merges bursts, and notifies at most a quarter of a second after the first change', async () => {
+  test('merges a burst of changes into one notification, and is also notified while the source changes without a pause', async () => {
     const provider = live({ a: '', b: '' })
     const { heard, uris } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'])
     for (let i = 0; i < 100; i++) provider.set(i % 2 === 0 ? 'a' : 'b', { text: `${i}` })
@@ -84,7 +84,7 @@ describe('a subscription', () => {
     clearInterval(stop)
   })
 
-  test('is notified when entries appear and disappear, if it asked for it', async () => {
+  test('to the list of resources is notified of new entries and not of changed ones, and one to an absent URI when it appears', async () => {
     const provider = live({ a: '' })
     const view = serve(provider).view(alice)
     const lists = await listening(view, [], true)
@@ -99,7 +99,7 @@ describe('a subscription', () => {
     expect(plain.heard).toEqual([{ uris: ['file:///r/new'], listed: false }])
   })
 
-  test('treats "everything" as a change of each of its URIs', async () => {
+  test('is notified of all its URIs and of the list if the source reports that everything may have changed', async () => {
     const provider = live({ a: '' })
     const { heard } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'], true)
     provider.tell({})
@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('mean that a source that cannot be watched is asked only once for a hundred URIs', async () => {
+  test('allow one attempt for a hundred URIs to watch a source that cannot be watched', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {
@@ -347,7 +347,7 @@ describe('polling a source', () => {
     await catalog.close()
   })
 
-  test('is not added to a source that can watch', () => {
+  test('is not added to a source that reports changes itself', () => {
     const provider = live({})
     expect(polled(provider)).toBe(provider)
   })

@@ -43,7 +43,7 @@ function counted(provider: Provider) {
 const hideSevens: readonly AccessRule[] = [{ allow: ['*'] }, { deny: ['*'], match: '**/*7.txt' }]
 
 describe('the children of a directory that a principal may see in part', () => {
-  test('are the visible files and the directories that hold one, and one entry of each is examined', async () => {
+  test('are the visible files and the directories that contain one, and the source lists only one entry for each', async () => {
     const names = Array.from({ length: 40 }, (_, i) => String(i).padStart(2, '0'))
     const tree = names.flatMap((dir) => names.map((name) => `in/d${dir}/sub/f${name}.txt`))
     const hidden = ['in/none/a7.txt', 'in/none/deep/b7.txt', 'in/vault/x.txt', 'in/later/17.txt', 'in/later/z/seen.txt']

@@ -41,7 +41,7 @@ describe('the browser of the user', () => {
     expect(readFileSync(file, 'utf8')).toBe(address)
   })
 
-  test('is not required: the address is printed if no program opens it', async () => {
+  test('is reported as not opened if the program that opens it does not exist', async () => {
     expect(await openInBrowser('http://127.0.0.1:1/', ['hikidashi-no-such-program'])).toBe(false)
   })
 })

@@ -43,7 +43,7 @@ describe('progress in a terminal', () => {
   }
   const seen = (text = '') => text.replace('\r', '').replace('\u001b[K', '')
 
-  test('is shown after a second if the data is not shown itself, and is erased at the end', () => {
+  test('is shown after a second if the output does not go to the terminal, and is erased at the end', () => {
     const { written, pass, progress } = on({ out: false, err: true })
     progress.add(500)
     expect(written).toEqual([])

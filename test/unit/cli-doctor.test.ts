@@ -73,7 +73,7 @@ describe('doctor, about the machine,', () => {
     expect(page('README.md')).toContain(said)
   })
 
-  test('names Bun or Deno in a note', async () => {
+  test('names Bun or Deno in a warning', async () => {
     for (const [name, version] of [
       ['bun', '1.4.5'],
       ['deno', '2.9.6'],
@@ -90,7 +90,7 @@ describe('doctor, about the machine,', () => {
     }
   })
 
-  test('notes on Windows what is not limited there', async () => {
+  test('has a note on missing limits on Windows, and none on macOS', async () => {
     for (const [platform, count] of [
       ['win32', 1],
       ['darwin', 0],
@@ -123,7 +123,7 @@ describe('doctor checks that a configuration', () => {
     expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry listed and read, \d+ ms$/)
   })
 
-  test('has no error, and otherwise shows its place and a fix, and opens nothing', async () => {
+  test('has no error, and shows the place and the fix of each error without opening a mount', async () => {
     expect(await diagnose('{\n "mouns": {}\n}')).toMatchObject([
       { check: 'configuration', status: 'failed', found: expect.stringContaining('mounts: The key is missing.') },
       { found: expect.stringMatching(/:2:2: mouns: This key is unknown/), fix: 'Did you mean "mounts"?' },

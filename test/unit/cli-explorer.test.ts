@@ -11,7 +11,7 @@ describe('the explorer of a server', () => {
     expect(await openExplorerPage(undefined, { host: 'context.example.org' }, silent)).toBeUndefined()
   })
 
-  test('has no path if it would contain the MCP endpoint', async () => {
+  test('is not served at a path that contains the MCP endpoint', async () => {
     expect(await openExplorerPage({ path: '/' }, loopback, silent)).toBeUndefined()
     await expect(openExplorerPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,

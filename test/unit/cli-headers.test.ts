@@ -75,7 +75,7 @@ describe('a secret in a file or variable', () => {
     [['--header-env', '=OWN_VALUE'], /NAME=VARIABLE/],
     [['--bearer-file', 'token', '--header', 'authorization: x'], /authorization is given twice/],
     [['--header-env', 'X-A=OWN_VALUE', '--header-env', 'x-a=OWN_VALUE'], /x-a is given twice/],
-  ])('is refused before a request if it is malformed: %j', async (flags, told) => {
+  ])('is refused before a request if it is malformed, missing or given twice: %j', async (flags, told) => {
     const { code, err } = await run('ls', '--url', url, ...flags)
     expect(err).toMatch(told)
     expect(err).not.toContain(token)

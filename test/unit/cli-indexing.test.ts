@@ -72,7 +72,7 @@ describe('the progress of an index during serve', () => {
     ])
   })
 
-  test('is not shown if it takes less than a second, or if the search cannot be opened', async () => {
+  test('is not shown if indexing takes less than a second, or if the search cannot be opened', async () => {
     expect(await told([progressAt(0), progressAt(5, 5)], 400, false)).toMatchObject({ logged: [], asked: 2 })
     expect(await told(['failing'], 5000, true)).toMatchObject({ written: [], logged: [], asked: 1 })
   })

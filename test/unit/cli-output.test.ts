@@ -14,7 +14,7 @@ function output(isTTY: boolean) {
 const hostile = 'a\u001b]0;t\u0007b\u001b[1mc\u009b31md\u202ee\rf\n\tg\r\n'
 
 describe('output to a terminal', () => {
-  test('shows control characters in a visible form, from any source', async () => {
+  test('shows control characters in a visible form', async () => {
     const { out, written } = output(true)
     await out.write(hostile)
     expect(written().toString()).toBe('a\\u001b]0;t\\u0007b\\u001b[1mc\\u009b31md\\u202ee\\rf\n\tg\r\n')
@@ -27,7 +27,7 @@ describe('output to a terminal', () => {
     expect(written().toString()).toBe('\\u001b[2J引き出し\\u009b')
   })
 
-  test('has colour sequences of hikidashi, and no other sequence', async () => {
+  test('keeps the colour sequences of hikidashi, and escapes every other sequence', async () => {
     const { out, written } = output(true)
     const { bold, mark } = coloursFor(true, { FORCE_COLOR: '1' })
     await out.write(`${bold('x')}${mark('y')}\u001b[2J\u001b[1;2;3m\u001b]0;t\u0007`, { isStyled: true })

@@ -82,7 +82,7 @@ describe('a document in a plain-text notation', () => {
   })
 })
 
-test('a PDF that holds only pictures says so in a read, beside the hits of a search, and in a pack', async () => {
+test('a PDF that contains only pictures is reported as such by read, search and pack', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))
   try {
     writeFileSync(join(cwd, 'capuchin.pdf'), await scanOf(['The capuchin climbs.']))
@@ -99,7 +99,7 @@ test('a PDF that holds only pictures says so in a read, beside the hits of a sea
   }
 })
 
-test('a word in the last third of a text of 1.5 MB is found', async () => {
+test('a search finds a word in the last third of a text of 1.5 MB', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-readings-'))
   try {
     const line = 'Nothing is said about animals in this line.\n'

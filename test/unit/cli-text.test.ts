@@ -53,7 +53,7 @@ describe('the width of text in a terminal', () => {
     ['…', 1],
   ])('of %s is %i', (text, width) => expect(displayWidth(text)).toBe(width))
 
-  test('aligns columns', () => {
+  test('is used to align columns, and later rows get no narrower', () => {
     expect(padDisplay('日本', 6)).toBe('日本  ')
     expect(padDisplay('日本', 6, 'right')).toBe('  日本')
     const layOut = createColumns([0])
@@ -68,7 +68,7 @@ describe('the width of text in a terminal', () => {
     expect(layOut([['1', 'c', 'z']])).toBe('  1  c     z\n')
   })
 
-  test('of one long cell does not move all other columns', () => {
+  test('of one very long cell widens its column only up to a limit', () => {
     const long = 'a'.repeat(64)
     expect(
       createColumns()([

@@ -75,7 +75,7 @@ describe('the output of tree', () => {
 `)
   })
 
-  test('has at most the requested levels and nodes', async () => {
+  test('has at most the requested levels, and lines in ASCII if requested', async () => {
     expect(await tree({ ascii: true }, { depth: 1 })).toBe('x://notes\n|-- README.md\n|-- docs/\n`-- many/\n')
   })
 
@@ -107,7 +107,7 @@ describe('the output of tree', () => {
     ])
   })
 
-  test('shows binary files without tokens, and too large ones with an estimate', async () => {
+  test('shows binary files without token counts, and too large texts with an estimate', async () => {
     const measure = await createTokenCounter(view, 'o200k_base')
     const text = await tree({ tokens: true, isWhole: true }, { isWhole: true, measure })
     expect(text).toMatch(/^ +- {2}│ {3}├── z\.png$/m)
@@ -139,7 +139,7 @@ describe('the output of tree', () => {
     expect(await tree({ full: true }, { depth: 1 })).toContain('├── x://notes/README.md\n')
   })
 
-  test('continues if a directory does not answer, and says so', async () => {
+  test('continues if a directory does not answer, and shows the error in its place', async () => {
     const broken: View = {
       ...view,
       directory: async (query, options) => {
@@ -184,18 +184,21 @@ describe('the output of stat', () => {
     expect(provider.calls.read).toBe(0)
   })
 
-  test.each(['x://notes/docs', 'x://notes/docs/'])('for the directory %s has its children', async (uri) => {
-    expect(await statUri(view, uri)).toMatchObject({
-      resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
-      children: { directories: 1, resources: 2, complete: true },
-    })
-  })
+  test.each(['x://notes/docs', 'x://notes/docs/'])(
+    'for the directory %s has the numbers of its children',
+    async (uri) => {
+      expect(await statUri(view, uri)).toMatchObject({
+        resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
+        children: { directories: 1, resources: 2, complete: true },
+      })
+    },
+  )
 
-  test('for a mount has the facts of its configuration', async () => {
+  test('for a mount has the title from its configuration', async () => {
     expect(await statUri(view, 'x://notes')).toMatchObject({ resource: { title: 'Notes' }, listed: true })
   })
 
-  test('is an error for an absent and for a hidden resource', async () => {
+  test('is empty for an absent and for a hidden resource', async () => {
     const access = compileAccess([{ allow: ['*'], match: 'README.md' }])
     const denying = createCatalog({ mounts: [{ address: 'x://notes', provider: memory(entries), access }] })
     const denied = denying.view({ id: 'me', roles: [] })

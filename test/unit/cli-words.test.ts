@@ -69,7 +69,7 @@ describe('exit codes', () => {
     ['too-large', 1],
     ['unavailable', 1],
     ['internal', 1],
-  ])('%s exits with %i', (kind, exitCode) =>
+  ])('an error of the kind %s exits with %i', (kind, exitCode) =>
     expect(explainError(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
   )
 

@@ -65,13 +65,13 @@ test.each([
     'The file /none/context.json cannot be read: ENOENT: no such file or directory\n',
   ],
   [['doctor', '--url', '127.0.0.1:8787'], '1 check of 3 failed'],
-] as const)('%j gives an error with the wrong file or URL', async (words, message) => {
+] as const)('%j gives an error that says what is wrong, and does not call it a bug', async (words, message) => {
   const { err } = await ran(words)
   expect(err).toContain(message)
   expect(err).not.toContain('bug in hikidashi')
 })
 
-test('the help of a duration shows its default as the command line accepts it', async () => {
+test('the help of an option for a duration shows the default in the form that the option accepts', async () => {
   const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
   try {
     await ran(['auth', 'gdrive', '--help'])

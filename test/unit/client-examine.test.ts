@@ -111,14 +111,14 @@ describe('the examination of a server', () => {
     expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
   })
 
-  test('accepts a server without templates, and reports a server without subscriptions', async () => {
+  test('accepts a server without templates, and reports a server that declares subscriptions and has none', async () => {
     const { 'resources/templates/list': _, ...rest } = good
     const told = await examined(rest, { resources: { subscribe: true } })
     expect(of(told, 'templates')).toMatchObject({ status: 'ok', found: '0 templates' })
     expect(of(told, 'subscribe')).toMatchObject({ status: 'failed' })
   })
 
-  test('ends if the server has no resources, or does not answer', async () => {
+  test('ends if the server has no resources, or cannot be started', async () => {
     expect((await examined({}, { tools: {} })).map(({ check, status }) => [check, status])).toEqual([
       ['connect', 'ok'],
       ['capabilities', 'warning'],

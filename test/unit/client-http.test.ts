@@ -60,11 +60,14 @@ describe('a server over HTTP', () => {
       'Cannot connect to URL: it refuses this client (HTTP 403). Send a token in the headers, or another token. It said: No such host',
     ],
     [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
-  ])('that refuses the first request with %i is quoted with its reason', async (status, message) => {
-    const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
-    const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
-    expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
-  })
+  ])(
+    'that refuses the first request with %i gives an error, which quotes its reason unless the status is 404',
+    async (status, message) => {
+      const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
+      const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
+      expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
+    },
+  )
 
   test.each([
     ['a web page', 'text/html', '<p>'],
@@ -124,7 +127,7 @@ describe('a server over HTTP', () => {
       expect(await failure(connect({ url }))).toMatchObject({ kind: 'invalid', detail: { reason: 'uri' } })
   })
 
-  test('does not get the headers at the target of a redirect', async () => {
+  test('that redirects to another server is unavailable, and the other server gets no request', async () => {
     const seen: unknown[] = []
     const elsewhere = await listen((request, response) => {
       seen.push(request.headers.authorization)
@@ -154,7 +157,7 @@ describe('a server over HTTP', () => {
     expect((await view.directory({ uri: 'x:' })).items.length).toBeGreaterThan(0)
   })
 
-  test('ends a list with an empty cursor before 2026-07-28, and continues with one after it', async () => {
+  test('ends a list with an empty cursor before revision 2026-07-28, and continues the list with an empty cursor since then', async () => {
     const old = await serve((_, { cursor }) => ({ resources: [{ uri: `x:${cursor}`, name: 'x' }], nextCursor: '' }))
     expect(uris(await everything(old))).toEqual(['x:undefined'])
     const answer = (_: string, { cursor }: Record<string, unknown>) => ({
@@ -165,25 +168,28 @@ describe('a server over HTTP', () => {
     expect(uris(await everything(modern))).toEqual(['x:undefined', 'x:'])
   })
 
-  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends %j for bytes gets an error', async (blob) => {
-    const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
-    expect(await failure(view.read('x:1'))).toMatchObject({
-      kind: 'internal',
-      message: 'The answer of the server is malformed: a blob is not base64.',
-    })
-  })
+  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])(
+    'that sends the invalid base64 %j as a blob gives an error',
+    async (blob) => {
+      const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
+      expect(await failure(view.read('x:1'))).toMatchObject({
+        kind: 'internal',
+        message: 'The answer of the server is malformed: a blob is not base64.',
+      })
+    },
+  )
 
   test('may answer an empty blob, and contents without a URI', async () => {
     const view = await serve(() => ({ contents: [{ blob: '' }] }))
     expect((await view.read('x:1')).contents).toEqual([{ uri: 'x:1', bytes: Buffer.alloc(0) }])
   })
 
-  test('that answers no contents counts as not-found', async () => {
+  test('that answers a read without contents gives not-found', async () => {
     const view = await serve(() => ({ contents: [] }))
     expect((await failure(view.read('x:1'))).kind).toBe('not-found')
   })
 
-  test('that answers a content of no kind, or no list, is malformed', async () => {
+  test('that answers a content without text and blob, or no list, gives an error', async () => {
     const view = await serve((method) =>
       method === 'resources/read' ? { contents: [{ uri: 'x:1' }] } : { resources: {} },
     )

@@ -62,12 +62,12 @@ describe('http.auth', () => {
   })
 
   test.each<[string, unknown, string, RegExp]>([
-    ['nothing', {}, 'http.auth', /no client can authenticate/],
+    ['no members', {}, 'http.auth', /no client can authenticate/],
     ['no issuers', { issuers: [] }, 'http.auth.issuers', /empty/],
     ['no audiences', { issuers: [{ ...issuer, audiences: [] }] }, 'http.auth.issuers[0].audiences', /empty/],
     ['an empty audience', { issuers: [{ ...issuer, audiences: [''] }] }, 'http.auth.issuers[0].audiences[0]', /empty/],
     [
-      'no way to check',
+      'no way to check tokens',
       { issuers: [{ issuer: issuer.issuer }] },
       'http.auth.issuers[0]',
       /its tokens cannot be checked/,
@@ -89,18 +89,23 @@ describe('http.auth', () => {
       'https:///jwks',
       'jwks.json',
     ].map((jwks): [string, unknown, string, RegExp] => [
-      jwks,
+      `keys at ${jwks}`,
       { issuers: [{ ...issuer, jwks }] },
       'http.auth.issuers[0].jwks',
       /The URL is not allowed here/,
     ]),
     [
-      'a shared secret',
+      'an algorithm with a shared secret',
       { issuers: [{ ...issuer, algorithms: ['HS256'] }] },
       'http.auth.issuers[0].algorithms[0]',
       /HS256/,
     ],
-    ['no signature', { issuers: [{ ...issuer, algorithms: ['none'] }] }, 'http.auth.issuers[0].algorithms[0]', /none/],
+    [
+      'an algorithm without a signature',
+      { issuers: [{ ...issuer, algorithms: ['none'] }] },
+      'http.auth.issuers[0].algorithms[0]',
+      /none/,
+    ],
     ['refresh tokens', { tokens: 't', scopes: ['offline_access'] }, 'http.auth.scopes[0]', /./],
     ['a scope with a space', { tokens: 't', implies: { a: ['b c'] } }, 'http.auth.implies.a[0]', /name of a scope/],
     ['a scope with a quote', { tokens: 't', implies: { a: ['b"'] } }, 'http.auth.implies.a[0]', /name of a scope/],
@@ -126,12 +131,15 @@ describe('http.auth', () => {
     expect('problems' in loaded && loaded.problems).toMatchObject([{ key: 'http.auth.issuers' }])
   })
 
-  test.each([[{}], [{ AS_SECRET: '' }], [{ AS_SECRET: 'undefined' }]])('needs the secret: %j', async (env) => {
-    const loaded = await load({ issuers: [{ issuer: issuer.issuer, introspection }] }, env)
-    expect('problems' in loaded && loaded.problems).toMatchObject([
-      { key: 'http.auth.issuers[0].introspection.clientSecret' },
-    ])
-  })
+  test.each([[{}], [{ AS_SECRET: '' }], [{ AS_SECRET: 'undefined' }]])(
+    'is refused if the environment %j has no secret for the introspection',
+    async (env) => {
+      const loaded = await load({ issuers: [{ issuer: issuer.issuer, introspection }] }, env)
+      expect('problems' in loaded && loaded.problems).toMatchObject([
+        { key: 'http.auth.issuers[0].introspection.clientSecret' },
+      ])
+    },
+  )
 
   test('names the token file, even if other keys are wrong', async () => {
     const file = join(folder, 'wrong.json')

@@ -40,7 +40,7 @@ test.each(['', '..', '/x', 'x/', 'a//b', 'a\u0000'])('%j is not a name for a fol
   expect(() => planFolders(['/srv/x'], { name })).toThrow('is not a valid name')
 })
 
-test('a name cannot stand for two folders', () => {
+test('a name that is given for two folders is refused', () => {
   expect(() => planFolders(['/a', '/b'], { name: 'x' })).toThrow('A name needs exactly one folder')
 })
 

@@ -97,7 +97,7 @@ describe('a Google Drive mount of a configuration', () => {
     await expect(open({ 'gdrive://x': { ...mounted.mount, poll: '1m' } })).rejects.toThrow(/Remove "poll"/)
   })
 
-  test('is searched by each caller within its own permissions of Drive', async () => {
+  test('is searched by each caller within the permissions that the caller has in Drive', async () => {
     const { table } = mounted.drive
     const shared = [permission(account, 'owner'), permission('alice@example.com')]
     table.add({ id: 'orders', name: 'Orders', content: 'Zeppelins in stock: seven.\n', permissions: shared })

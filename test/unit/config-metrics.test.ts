@@ -86,7 +86,7 @@ describe('a metrics mount of a configuration', () => {
     expect(api.asked.filter(({ fields }) => (fields.get('query') ?? '').includes('secret'))).toEqual([])
   })
 
-  test('sends no credentials over http beyond this machine, unless it is told to', async () => {
+  test('sends no credentials over http beyond this machine, unless "insecure" is set', async () => {
     folder.write({ token: 'the-token' })
     const open = async (mount: Readonly<Record<string, unknown>>) => {
       const [planned] = planConfig(await configOf({ bearer: { file: 'token' }, ...mount }))

@@ -56,7 +56,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
   })
   afterEach(() => bucket.close())
 
-  test('serves documents as a folder does', async () => {
+  test('serves documents with titles, encodings and parts, as a folder does', async () => {
     const { view } = await open({ ...bucket.mount, language: 'ja', frontMatter: '**/*.md', maxBytes: '100KiB' })
     const { items } = await view.list()
     expect(items.map(({ uri, title }) => [uri, title])).toEqual([
@@ -121,7 +121,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
 describe('the credentials of an s3 mount', () => {
   const mount = { provider: 's3', bucket: 'bucket' }
 
-  test('are named and not written in the configuration, and registered as known secrets', async () => {
+  test('are refused if they are literal, and are registered as known secrets', async () => {
     const [problem, ...others] = await problemsIn({ ...mount, accessKeyId: 'AKID', secretAccessKey: { env: 'X' } })
     expect(others).toEqual([])
     expect(problem).toMatch(/accessKeyId: This is a literal secret\./)

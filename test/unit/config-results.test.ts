@@ -29,7 +29,7 @@ const problemsOf = async (config: unknown, env?: Readonly<Record<string, string>
 const results = { provider: 'results' }
 
 describe('the store of a configuration', () => {
-  test('is a file in the state folder by default', async () => {
+  test('is a file in the state folder by default, else the named file or database', async () => {
     const loaded = await load({ mounts: { 'a://b': results } })
     const { store } = 'config' in loaded ? loaded.config : { store: undefined }
     const start = join(folder, 'state', 'hikidashi', 'hikidashi-config-results-')
@@ -87,7 +87,7 @@ describe('a results mount of a configuration', () => {
     } else expect((await problemsOf(config))[0]).toMatch(message)
   })
 
-  test('has its own URL for posts', async () => {
+  test('must not have the same URL for posts as another mount', async () => {
     const write = { ...results, write: ['editor'] }
     expect((await problemsOf({ mounts: { 'a://x': write, 'b://x': write } }))[0]).toMatch(
       /^mounts\["b:\/\/x"\]\.write: Clients would post results for this mount to \/results\/x, which is also the path for "a:\/\/x"\./,

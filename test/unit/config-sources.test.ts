@@ -215,7 +215,7 @@ describe('a files mount of a configuration', () => {
     expect((await all.text('docs://x/a.html?as=text'))?.trim()).toBe('x')
   })
 
-  test('completes paths and formats in every template', async () => {
+  test('completes the path and the format in its template', async () => {
     folder.write({ 'docs/a.pdf': 'x', 'docs/b.md': 'x' })
     const { view } = await open({ 'docs://x': files })
     const complete = async (name: string, value: string, path?: string) =>

@@ -88,19 +88,19 @@ test.each([
   [api({ bearer: { env: 'NOT_SET' } }), /"bearer" has no value/],
   [api({ bearer: { env: 'LINES' } }), /"bearer" contains a line end/],
   [api({ headers: { 'X-Api-Key': { env: 'NOT_SET' } } }), /"headers\.X-Api-Key" has no value/],
-])('the web mount %j is refused when it is opened', async (mounts, message) => {
+])('the web or api mount %j is refused when it is opened', async (mounts, message) => {
   vi.stubEnv('LINES', 'a\r\nHost: evil')
   await expect(open(mounts)).rejects.toThrow(message)
 })
 
-test('a web mount sends credentials over http:// to this machine only, unless it is told to', async () => {
+test('an api mount with credentials is refused at an http:// address of another machine, unless it is marked insecure', async () => {
   vi.stubEnv('TOKEN', 'a-token-of-the-api')
   const mount = { url: 'http://api.example.org', bearer: { env: 'TOKEN' } }
   await expect(open(api(mount))).rejects.toThrow(/without encryption/)
   await (await open(api({ ...mount, insecure: true }))).close()
 })
 
-test('a web mount at an https:// address serves its pages there, and redacts them', async () => {
+test('web and api mounts redact their contents, and a web mount at an https:// address lists its pages there', async () => {
   const origin = await startWeb((request, response) =>
     response
       .writeHead(200, { 'content-type': request.url === '/me' ? 'application/json' : 'text/plain' })

@@ -116,7 +116,7 @@ describe('an error in a configuration', () => {
     expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
   })
 
-  test('is reported with all others, in the order of the file, with place, key, fault and fix', async () => {
+  test('is reported with all other errors, in the order of the file, with place, key, fault and fix', async () => {
     const text = `{
   "nmae": "y",
   "mounts": {
@@ -189,7 +189,7 @@ describe('an error in a configuration', () => {
     expect(found[2]).toContain('4:51: mounts["file:///c"].root: hikidashi.json is not a folder.')
   })
 
-  test('is not reported for missing folders if the caller admits them: the configuration comes with a list of them', async () => {
+  test('is not reported for missing folders if the caller admits them, and the configuration comes with a list of these folders', async () => {
     const text = `{ "mounts": { ${mount}, "file:///b": { "provider": "files", "root": "nope" } } }`
     const { absent, mounts } = await config(text, { admitsAbsent: true })
     expect(Object.keys(mounts)).toEqual(['file:///a', 'file:///b'])

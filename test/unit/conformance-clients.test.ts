@@ -38,7 +38,7 @@ describe('a session of the conformance clients', () => {
     ])
   })
 
-  test('passes without a declared step only if no method of the client does it', () => {
+  test('passes without a step that is declared impossible only if no method of the client does this step', () => {
     const leave = (offers: readonly string[]) => judge({ ...right, subscribe: { offers } }, { client: unable })
     expect(leave(['list', 'read'])).toMatchObject({ faults: [], did: steps.filter((step) => step !== 'subscribe') })
     expect(leave(['list', 'subscribeResource']).faults).toEqual([
@@ -63,7 +63,7 @@ describe('a session of the conformance clients', () => {
 describe('the list of a conformance session', () => {
   const uris = Array.from({ length: 120 }, (_, number) => `file:///${number}`)
 
-  test('has every resource once, and no other', () => {
+  test('must contain every resource once, and no other', () => {
     const check = exactlyThese(uris)
     expect(check([...uris].reverse())).toBeUndefined()
     expect(check(uris.slice(1))).toContain('1 of 120 are missing')
@@ -72,7 +72,7 @@ describe('the list of a conformance session', () => {
     expect(check(undefined)).toContain('no list')
   })
 
-  test('may be declared incomplete, but has some of the resources, and no other', () => {
+  test('may be declared incomplete, but must contain some of the resources, and no other', () => {
     const check = someOf(uris)
     expect(check(uris.slice(0, 100))).toBeUndefined()
     expect(check([])).toBe('only 0 of 120')

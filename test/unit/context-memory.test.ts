@@ -113,7 +113,7 @@ async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof create
     }
 }
 
-test('a context from cached texts equals one without a cache, after any change', async () => {
+test('a context from cached texts equals one without a cache, also after files and sources changed', async () => {
   const there = await world()
   const { notes, folder, write, state } = there
   const memoryOf = createReadingCaches()

@@ -54,7 +54,7 @@ async function expectReused(before: Assembled, after: Assembled): Promise<void> 
   expect(after.tokens).toBe(await counter.count(after.text))
 }
 
-describe('a context with the manifest of an earlier one', () => {
+describe('a context that is given the manifest of an earlier context', () => {
   test('of the same question is the same text as the earlier one, and counts as completely reused', async () => {
     const before = await assembled(files)
     const after = await assembled(files, { earlier: before.manifest })
@@ -167,7 +167,7 @@ test('a context with an earlier manifest never exceeds the budget, and never ove
   )
 })
 
-describe('the argument "earlier" of the tool', () => {
+describe('the argument "earlier" of the tool assemble_context', () => {
   const call = async (entries: Entries, given: JsonObject) => {
     const tool = createAssembleTool(viewOf(entries), { now: () => now })
     return (await tool.call(given, { principal: ada, signal: new AbortController().signal })).structured ?? {}

@@ -84,14 +84,14 @@ describe('the prompt assemble_context', () => {
     expect(await complete('query', 'c')).toEqual([])
   })
 
-  test('reports wrong arguments', async () => {
+  test('is refused with missing, malformed or unknown arguments', async () => {
     await expect(get({})).rejects.toThrow('The argument "query" is missing.')
     await expect(get({ query: 'x', budget: 'lots' })).rejects.toThrow('"budget" must be a number of tokens')
     await expect(get({ query: 'x', level: 'full' })).rejects.toThrow('an argument that this prompt does not have')
     await expect(promptsOf().get({ name: 'other' })).rejects.toThrow(ResourceError)
   })
 
-  test('is listed after the other prompts, page by page; a prompt of the same name replaces it', async () => {
+  test('is listed after the other prompts, page by page, and another prompt of the same name gets a number', async () => {
     const own = ['a', 'assemble_context', 'z'].map((name) => ({ path: `${name}.md`, name }))
     const prompts = promptsOf(own)
     expect(await namesOf(prompts)).toEqual(['a', 'assemble_context_2', 'z', 'assemble_context'])

@@ -94,7 +94,7 @@ test('of two budgets, the smaller one never gives a context with more tokens', a
   )
 })
 
-test('packing stays within the budget, takes no less with a larger budget, and leaves out only items that do not fit', async () => {
+test('packing a context stays within the budget, takes no less with a larger budget, and leaves out only items that do not fit', async () => {
   const items = fc.array(
     fc.record({
       score: fc.integer({ min: 1, max: 100 }),
@@ -127,7 +127,7 @@ test('packing stays within the budget, takes no less with a larger budget, and l
   )
 })
 
-test('packing gives the same result if tokens are counted only near the budget', async () => {
+test('packing a context gives the same result if tokens are counted only near the budget', async () => {
   const option = fc.record({
     least: fc.integer({ min: 1, max: 300 }),
     more: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 300 })),

@@ -40,7 +40,7 @@ const readerOf = (count: number, options = {}): ContextReader =>
   createContextReader(openView(entries(count)).view, limits, () => false, options)
 
 describe('the rarity of words', () => {
-  test('is exact if all other texts are read', async () => {
+  test('is exact if all texts are read', async () => {
     const leaders = ['the cursor', 'a cursor'].map((text) => createTermCount(terms)(text))
     const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => createTermCount(terms)(textOf(n)))]
     const found = await estimateRarity(leaders, resources(40), terms, readerOf(40), undefined)
@@ -80,11 +80,11 @@ describe('a changelog as a candidate for a context', () => {
     return one?.explanation.factors.find((factor) => factor.name === 'history')?.value
   }
 
-  test('weighs less, and the explanation says so', async () => {
+  test('weighs less, and its explanation has a factor for this', async () => {
     expect(await factorOf('how cursors are sealed', 'CHANGELOG.md')).toBe(0.25)
   })
 
-  test('has its full weight if the query names it', async () => {
+  test('has its full weight if the query asks for the changelog', async () => {
     expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
   })
 

@@ -101,7 +101,7 @@ describe.each(both)('the token counter of $encoding', ({ encoding, plain }) => {
 test.each([
   ['o200k_base', o200k],
   ['cl100k_base', cl100k],
-] as const)('each token of %s has its rank, and no other bytes have one', async (_, tokens) => {
+] as const)('each token of the encoding %s has its rank, and no other bytes have a rank', async (_, tokens) => {
   const list = tokens as readonly (string | readonly number[] | undefined)[]
   // As the build writes them to a file, and as the module of the package has them.
   const ranks = await buildTokenRanks(Buffer.from(tokenFileOf(list)))
@@ -121,7 +121,7 @@ test.each([
   expect(wrong).toBe(0)
 })
 
-test('no token is longer than the maximum that the counter assumes', () => {
+test('no token is longer than the maximum that the token counter assumes', () => {
   for (const token of [...o200k, ...cl100k])
     if (token !== undefined && Buffer.from(token as string).length > maxTokenBytes) expect(token).toBeUndefined()
 })
@@ -152,7 +152,7 @@ test('other work continues while a long text is counted', async () => {
   expect(turns).toBeGreaterThan(3)
 })
 
-test('counting tokens stops with its signal, and refuses texts that are too long', async () => {
+test('counting tokens fails if it is cancelled, or if the text is too long', async () => {
   const counter = await openCounter('o200k_base')
   await expect(counter.count('xyz_'.repeat(200_000), AbortSignal.abort())).rejects.toMatchObject({
     kind: 'unavailable',

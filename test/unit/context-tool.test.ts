@@ -90,7 +90,7 @@ describe('a call of assemble_context', () => {
     ])
   })
 
-  test('uses a pin at its named level, and says so if there is no such level', async () => {
+  test('uses a pin at its named level, and says so if the pin does not have this level', async () => {
     const pins = [
       { uri: uri('cursor.md'), level: 'outline' },
       { uri: uri('weather.md'), level: 'windows' },
@@ -102,7 +102,7 @@ describe('a call of assemble_context', () => {
     expect(asked.structured.items.map(({ level }) => level)).toEqual(['outline', 'windows'])
   })
 
-  test('uses the pins only, if it is told to', async () => {
+  test('uses only the pins if "pins_only" is set', async () => {
     const { structured } = await call({ pins: [uri('weather.md')], pins_only: true, query: 'cursors' })
     expect(structured.items.map((item) => item.uri)).toEqual([uri('weather.md')])
     expect(structured.omitted).toEqual([])
@@ -129,7 +129,7 @@ describe('a call of assemble_context', () => {
     expect(roomy.structured.tokens).toBe(structured.tokens)
   })
 
-  test('suggests candidates without the pinned ones', async () => {
+  test('suggests resources that are not pinned', async () => {
     const { structured, text } = await call({ suggest: true, query: 'paging', pins: [uri('cursor.md')], limit: 1 })
     expect(structured.suggestions.map((one) => one.uri)).toEqual([uri('rules.md')])
     const more = await call({ suggest: true, query: 'paging', mounts: ['memory://docs'] })
@@ -140,7 +140,7 @@ describe('a call of assemble_context', () => {
     expect(structured).not.toHaveProperty('tokens')
   })
 
-  test('names its wrong argument, and quotes nothing else', async () => {
+  test('is refused with the name of a wrong argument, and with what the argument must be', async () => {
     const faults: readonly (readonly [JsonObject, string])[] = [
       [{ query: 7 }, 'invalid: "query" must be a string.'],
       [
@@ -279,7 +279,7 @@ describe('callers that wait for a context', () => {
   })
 })
 
-describe('a manifest', () => {
+describe('the manifest of a context', () => {
   const options = { query: 'cursors', budget: 2000, now }
 
   test('gives the changes since it was made, and the same context again', async () => {
@@ -321,7 +321,7 @@ describe('a manifest', () => {
   })
 })
 
-test('the measured tokens equal the used tokens, for every level and format', async () => {
+test('the tokens that are measured for a pin equal the tokens that its context takes, for every level and format', async () => {
   const view = catalogOf().view(ada)
   for (const format of ['markdown', 'xml', 'json', 'mcp'] as const)
     for (const level of ['link', 'outline', 'windows', 'full'] as const) {

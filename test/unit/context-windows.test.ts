@@ -67,7 +67,7 @@ test('a larger budget gives larger windows', async () => {
   expect(await smallestAt(32_000)).toBeGreaterThan(3 * (await smallestAt(8000)))
 })
 
-test('the share of a small text is an eighth of the budget, up to 4,000 tokens, if it is among the ten best', async () => {
+test('each of the ten best texts has as its share of a context an eighth of the budget, from 300 to 4,000 tokens', async () => {
   const resource = { uri: 'memory://m/small.ts', name: 'small.ts' }
   const provider = memory({ 'small.ts': { text: 'cursor()\n' } })
   const view = createCatalog({ mounts: [{ address: 'memory://m', provider }] }).view({ id: 'a', roles: [] })

@@ -133,7 +133,7 @@ describe('the selection of a context', () => {
     expect(names(items)).toContain('d.txt')
   })
 
-  test('has only a link of a binary or too large resource', async () => {
+  test('has only a link to a binary or too large resource', async () => {
     const view = viewOf({
       'query.bin': { bytes: new Uint8Array([0, 1, 2]), title: 'A picture' },
       'query.txt': 'x'.repeat(2000),
@@ -207,7 +207,7 @@ describe('a test file in a context', () => {
 })
 
 describe('the explanation of a context', () => {
-  test('has every factor, and 0 for unknown facts', async () => {
+  test('has every factor of a resource whose facts are known, and none for unknown facts', async () => {
     const view = viewOf({
       'known.md': { text: 'query', priority: 0.5, modified: now - 30 * day },
       'plain.md': 'query else',
@@ -247,7 +247,7 @@ describe('a required resource', () => {
       )
   })
 
-  test('that cannot be read at the moment is named', async () => {
+  test('that cannot be read at the moment gives an error that does not quote the source', async () => {
     const view: View = {
       ...viewOf({ 'a.md': 'a' }),
       read: async () => {
@@ -294,7 +294,7 @@ describe('a search for a context', () => {
     }
   }
 
-  test('is used if there is one, and its matching lines are shown', async () => {
+  test('decides which resources come first, and its notes are passed on', async () => {
     const view = searching(() => found([uri('c.md'), uri('a.md')]))
     const { items, notes, manifest } = await assemble(view, { ...base, budget: 400, query: 'unheard' })
     expect(names(items).slice(0, 2)).toEqual(['c.md', 'a.md'])
@@ -306,7 +306,7 @@ describe('a search for a context', () => {
   test.each([
     ['word '.repeat(800), 1000],
     ['決済'.repeat(2000), 770],
-  ])('gets the beginning of a query that is too long for it (%#)', async (query, length) => {
+  ])('gets only the beginning of a query that is too long for a search (%#)', async (query, length) => {
     const asked: string[] = []
     const inner = searching(() => found([uri('c.md')]))
     const view: View = {
@@ -338,7 +338,7 @@ describe('a search for a context', () => {
   })
 })
 
-test('a folder cannot be pinned, and a read folder leaves out excluded resources', async () => {
+test('a pin of a folder is refused with the slash at its end, and without the slash leaves out excluded resources', async () => {
   const view = viewOf({ 'dir/in.md': 'shown', 'dir/out.md': 'hidden' })
   await expect(assemble(view, { ...base, pins: [uri('dir/')] })).rejects.toThrow('a pin must not be a folder')
   const { text } = await assemble(view, { ...base, pins: [uri('dir')], excludes: [uri('dir/out.md')] })
@@ -366,7 +366,7 @@ test('all invalid options of a context are reported, each with its fault', async
   await expect(failing).rejects.toThrow(/budget must .*; reserve must .*; now must .*; limits must /)
 })
 
-test('a context reads few resources at once, and at most the limit', async () => {
+test('a context reads at most the configured number of resources at once, and says how many were not read', async () => {
   const inner = viewOf(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`${n}.md`, `query ${n}`])))
   let running = 0
   let most = 0

@@ -54,7 +54,7 @@ describe('a text in another encoding', () => {
     expect(await Promise.all(types)).toEqual(['text/csv', 'text/html', 'text/x-makefile', 'text/plain'])
   })
 
-  test('has its byte order mark removed, and says so', async () => {
+  test('has its byte order mark removed, and its encoding in the metadata', async () => {
     folder.write({
       'mark8.txt': '\ufeff印のある文。',
       'mark16le.txt': withMark('印のある文。', 'utf-16le'),
@@ -70,7 +70,7 @@ describe('a text in another encoding', () => {
     }
   })
 
-  test('has parts by bytes of its text in UTF-8', async () => {
+  test('is divided by the bytes of its text in UTF-8, whatever its stored encoding', async () => {
     const lines = Array.from({ length: 4000 }, (_, i) => `${i + 1}行目：今年の梅雨は例年より長い。`)
     const text = `${lines.join('\n')}\n`
     const parted = sliced(decoded(root))
@@ -88,7 +88,7 @@ describe('a text in another encoding', () => {
     }
   })
 
-  test('is detected after a long beginning in ASCII, also by a part', async () => {
+  test('has its encoding detected after a long beginning in ASCII, also when only a part is read', async () => {
     const text = `${'-- comment\n'.repeat(20_000)}データベースへの接続に失敗しました。\n`
     folder.write({ 'late.sql': encode(text, 'shift_jis') })
     expect(textOf(await readOne(decoded(root), 'late.sql'))).toBe(text)

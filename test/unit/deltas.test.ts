@@ -162,7 +162,7 @@ describe('a read since a version', () => {
 })
 
 describe('the list of changed resources', () => {
-  test('is exact, within a limit, and has only those that the caller may see now', async () => {
+  test('is exact, says how many are beyond the limit, and has only those that the caller may see now', async () => {
     const entries = {
       'open/a.txt': { text: 'a', version: '1' },
       'open/b.txt': { text: 'b', version: '1' },

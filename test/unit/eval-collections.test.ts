@@ -68,7 +68,7 @@ describe('published collections for the evaluation of search', () => {
   })
 })
 
-test('a collection is extended by functions of other files, each once, and without those that it already has', () => {
+test('a collection for the evaluation of search is extended by functions of other files, each once, and without those that it already has', () => {
   const functions = (names: string) =>
     [...names].map((name) => `def ${name}(x):\n    y = x\n    z = y\n    return z\n\n`).join('')
   folder.write({

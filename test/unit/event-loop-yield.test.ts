@@ -25,7 +25,7 @@ describe('long work in time slices', () => {
     expect(eventLoopYield.due()).toBe(false)
   })
 
-  test('leaves every other turn to other work', async () => {
+  test('continues at most once in one turn of the event loop, however often it yields', async () => {
     let turn = 0
     let counting = true
     const count = () => {
@@ -67,7 +67,7 @@ describe('long work in time slices', () => {
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
 
-  test('goes on after the work that has waited longer', async () => {
+  test('continues after other work that has waited longer', async () => {
     await nextTurn()
     const order: string[] = []
     const first = eventLoopYield.take().then(() => order.push('first'))

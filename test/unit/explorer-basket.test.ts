@@ -124,7 +124,7 @@ describe('a basket of the explorer', () => {
     expect(basket.value).toHaveLength(maxBasketItems)
   })
 
-  test('can be shared by a link and is stored in the browser', () => {
+  test('is read back from a link and from the storage of the browser, without invalid entries', () => {
     const items = [item('file:///日本/a b.md', 'outline'), item('git://x/y?lines=1-2')]
     expect(parsePicks(formatPicks(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
       ['file:///日本/a b.md', 'outline'],

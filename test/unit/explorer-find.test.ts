@@ -102,7 +102,7 @@ describe('a search in the explorer', () => {
     })
   })
 
-  test('refuses a text that is too long for a URI', () => {
+  test('refuses a query that is too long for a URI', () => {
     expect(placeAt('a').uriOf({ query: '決'.repeat(900) }).length).toBeLessThan(8192)
     expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The query is too long\. /)
   })
@@ -187,7 +187,7 @@ describe('the command palette', () => {
     expect(rankOptions([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
   })
 
-  test('ranks names before addresses, and actions before places', () => {
+  test('ranks names before addresses, and actions before resources', () => {
     const labels = rankOptions(
       [option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')],
       'tree',

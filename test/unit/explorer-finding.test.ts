@@ -7,7 +7,7 @@ import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
 import { parseLineRange } from '../../src/explorer/web/state/route.ts'
 
-test('the tree has folders first, then names in order of their numbers, in any letter case', () => {
+test('the tree of the explorer has folders first, then names in order of their numbers, in any letter case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
   const entries = [
     ...['part10.txt', 'Zebra.txt', 'part9.txt', 'apple.txt', 'README.md'].map((name) => named(name)),
@@ -32,12 +32,12 @@ describe('the search in a text', () => {
   test('marks the right characters in a line whose normalized form is longer', () => {
     expect(matchesIn(['㍿ tea'], 'tea')).toEqual([{ line: 0, start: 2, end: 5 }])
   })
-  test('counts up to a limit', () => {
+  test('finds at most a limited number of matches', () => {
     expect(matchesIn(['a'.repeat(maxMatches + 5)], 'a')).toHaveLength(maxMatches)
   })
 })
 
-test('a permalink marks one line or several, in either order', () => {
+test('a permalink with a line number, or with a range of lines in either order, marks these lines', () => {
   expect([
     parseLineRange('12'),
     parseLineRange('12-20'),

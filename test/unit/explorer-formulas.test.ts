@@ -30,7 +30,7 @@ describe('formulas in Markdown', () => {
     expect(htmlOf('It costs $5 and $10.').html).toBe('<p>It costs $5 and $10.</p>\n')
   })
 
-  test('are parsed in a limited time, for very many signs', () => {
+  test('do not fail or hang if the text has very many dollar signs', () => {
     expect(htmlOf('$a '.repeat(10_000)).html.length).toBeGreaterThan(0)
     expect(htmlOf('$$\n'.repeat(20_000)).html.length).toBeGreaterThan(0)
   })

@@ -29,7 +29,7 @@ test('inside of a host, the table of a time series has a column of times', () =>
   }
 })
 
-test('inside of a host, the history of places is kept in memory, and "back" works', () => {
+test('inside of a host, the history of shown places is kept in memory, and "back" returns through it', () => {
   const seen: string[] = []
   followSteps((fragment) => seen.push(fragment))
   pushStep('#uri=a')
@@ -41,7 +41,7 @@ test('inside of a host, the history of places is kept in memory, and "back" work
   expect(seen).toEqual(['#view=tree', '#uri=c', '#uri=b', '#view=tree', '#view=tree'])
 })
 
-test('inside of a host, a content of any size is a data or blob URL', () => {
+test('inside of a host, bytes and texts become data URLs', () => {
   const bytes = Uint8Array.from({ length: 20_000 }, (_, at) => at % 251)
   const [head, body = ''] = createUrl(bytes, 'image/png').split(',')
   expect(head).toBe('data:image/png;base64')

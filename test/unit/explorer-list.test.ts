@@ -39,7 +39,7 @@ const natural = sortedIndexes(columns, undefined)
 const fitting = (selection: RowFilters) =>
   [...select(columns, natural, selection, now).rows].map((row) => columns.resources[row]?.name)
 
-describe('the filter of the list', () => {
+describe('the filter of the list in the explorer', () => {
   test('matches parts of name, title and path, in any width and letter case', () => {
     expect(fitting({ filter: 'MAIN' })).toEqual(['main.ts'])
     expect(fitting({ filter: 'ｍａｉｎ' })).toEqual(['main.ts'])
@@ -82,7 +82,7 @@ describe('a displayed name from a server', () => {
   })
 })
 
-describe('the facets of the list', () => {
+describe('the facets of the list in the explorer', () => {
   test('filter by mount, type, audience, priority and time', () => {
     expect(fitting({ mount: 'mem://b' })).toEqual(['カタログ'])
     expect(fitting({ mime: 'text/markdown' })).toEqual(['readme.md', 'part 10.md', 'part 9.md'])
@@ -106,7 +106,7 @@ describe('the facets of the list', () => {
   })
 })
 
-describe('the order of the list', () => {
+describe('the order of the list in the explorer', () => {
   const sorted = (sort: string) => [...sortedIndexes(columns, sort)].map((row) => columns.resources[row]?.name)
 
   test('is by any column, in both directions, with empty values last', () => {
@@ -123,7 +123,7 @@ describe('the order of the list', () => {
   })
 })
 
-describe('the tree of search hits', () => {
+describe('the tree of search hits in the explorer', () => {
   const drawn = (closed: readonly string[] = []) =>
     treeOfMatches(columns, natural, new Set(closed)).map(
       ({ level, resource, position, siblings }) =>

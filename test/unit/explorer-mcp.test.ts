@@ -63,7 +63,7 @@ const kindOf = async (work: Promise<unknown>) => {
   return isResourceError(error) ? error.kind : error
 }
 
-describe('the page as an MCP client', () => {
+describe('the page of the explorer as an MCP client', () => {
   test('lists, reads and completes resources of a hikidashi server', async () => {
     const provider = memory({
       'a.md': { text: 'one' },
@@ -85,7 +85,7 @@ describe('the page as an MCP client', () => {
     expect(await kindOf(view.read('mem://m/none'))).toBe('not-found')
   })
 
-  test('ends a request with the given reason', async () => {
+  test('rejects an aborted request with the reason of the abort', async () => {
     const { url } = await answering(() => {})
     const controller = new AbortController()
     const asked = request(endpointAt(url), 'resources/list', {}, controller.signal)

@@ -132,7 +132,7 @@ test('binary data is previewed in rows of sixteen bytes', () => {
   expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
 })
 
-test('a previewed text has lines for any line end, and is a part only if it is truncated', () => {
+test('a previewed text is split at any line end, and only a valid query leads to its next part', () => {
   expect(splitLines('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(splitLines('')).toEqual([''])
   expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')

@@ -46,7 +46,7 @@ describe('references in documents', () => {
     expect(resolveReference('file:///a/b.md', '\ud800')?.uri).toBe('file:///a/%EF%BF%BD')
   })
 
-  test('are opened in the explorer, in a new window, or not at all', () => {
+  test('are opened in the explorer, in a new window, or not at all, depending on their scheme', () => {
     const kindOf = (reference: string) => classifyLink('file:///a/b.md', reference).kind
     expect(['c.md', '/c', 'file:///x', 'sqlite://shop/x'].map(kindOf)).toEqual(Array(4).fill('inside'))
     expect(['https://example.org/', 'mailto:a@example.org'].map(kindOf)).toEqual(['outside', 'outside'])
@@ -82,7 +82,7 @@ describe('the shell command that reads a resource', () => {
     expect(commandFor("a://b?x='$(id)'")).toBe("hikidashi read 'a://b?x='\\''$(id)'\\'''")
   })
 
-  test.runIf(process.platform !== 'win32')('has exactly its words in a shell', () => {
+  test.runIf(process.platform !== 'win32')('is quoted so that a shell reads exactly its words', () => {
     const texts = fc.sample(
       fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0')),
       60,

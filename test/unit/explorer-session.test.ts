@@ -18,7 +18,7 @@ function open() {
 }
 
 describe('the session of the explorer', () => {
-  test('is opened by the token, once, and kept in a cookie for this page only', async () => {
+  test('is opened by its token, and kept in a cookie for this page only', async () => {
     const { base, ask, enter, token } = open()
     const entered = await enter(token)
     expect(entered?.status).toBe(204)

@@ -67,7 +67,7 @@ describe('the tree of the explorer', () => {
     expect(forest.rows.at(-1)?.siblings.count).toBe(1100)
   })
 
-  test('shows an error at its place, with a button to retry', async () => {
+  test('shows an error in the directory that failed, and lists this directory after a retry', async () => {
     let isDown = true
     const { forest } = grow(memory({ 'b/c.md': '' }), (view) => ({
       ...view,

@@ -94,7 +94,7 @@ describe('a mount whose kind the server reports', () => {
   })
 })
 
-test('a count of one is in the singular', () => {
+test('a text of the explorer with a count of one is in the singular', () => {
   language.value = 'en'
   const of = (count: number) => [
     ...(['columnsCount', 'moreColumns', 'pages', 'hits', 'entriesMore'] as const).map((key) => preview(key, { count })),
@@ -143,7 +143,7 @@ describe('every text of the explorer', () => {
   /** The letters of Japanese words. */
   const letter = '[\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Han}ー々]'
 
-  test('exists in both languages', () => {
+  test('is found in the code as a pair of English and Japanese, in over 400 pairs', () => {
     expect(pairs.length).toBeGreaterThan(400)
   })
   test('in Japanese has a space between Japanese and Latin letters, digits and values', () => {

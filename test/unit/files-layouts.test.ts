@@ -113,7 +113,7 @@ describe('the files of a root are those that git lists', () => {
     expect(await textAt(await open(at), 'build/x.md')).toBe('!not-found')
   })
 
-  test.each([2, 4])('with an index of version %i, or in parts', async (version) => {
+  test.each([2, 4])('with a git index of version %i, which is split in version 2', async (version) => {
     const at = repository('main', standard)
     git(at, 'update-index', '--index-version', String(version), ...(version === 4 ? [] : ['--split-index']))
     dirty(at)
@@ -229,7 +229,7 @@ describe('another working tree of a repository', () => {
     }
   }
 
-  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main one: %s', async (name) => {
+  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main working tree: %s', async (name) => {
     const at = repository('main', { 'b.md': 'b' })
     git(at, 'worktree', 'add', '-q', '-b', 'other', name)
     expect(await served(at)).toEqual(['b.md'])
@@ -256,7 +256,7 @@ describe('another working tree of a repository', () => {
     expect(await served(folder.at('linked'))).toEqual(['docs/b.md'])
   })
 
-  test('is left out beside the main one, and served if the main one is not', async () => {
+  test('is left out beside the main working tree, and served if the main working tree is outside of the mount', async () => {
     const main = repository('in/main', { 'b.md': 'b' })
     git(main, 'worktree', 'add', '-q', folder.at('in/linked'))
     git(main, 'worktree', 'add', '-q', '-b', 'far', folder.at('far/linked'))
@@ -264,7 +264,7 @@ describe('another working tree of a repository', () => {
     expect(await served(folder.at('far'))).toEqual(['linked/b.md'])
   })
 
-  test('is served if the repository is bare, and has no other one', async () => {
+  test('is served as the main working tree if the repository is bare', async () => {
     const lib = repository('lib', { 'b.md': 'b' })
     for (const [name, bare] of [
       ['dot', '.git'],
@@ -288,7 +288,7 @@ describe('another working tree of a repository', () => {
     expect(await served(folder.at('moved'))).toEqual(['b.md'])
   })
 
-  test('is not a folder with a stray .git file, or with one that points elsewhere', async () => {
+  test('is not assumed in a folder with a stray .git file, or with one that points elsewhere', async () => {
     const other = repository('other', { 'b.md': 'b' })
     git(other, 'worktree', 'add', '-q', '../linked')
     const at = repository('main', { 'b.md': 'b' })
@@ -342,7 +342,7 @@ describe('a git directory in a files mount', () => {
     expect(await served(folder.at('x.git/tree'))).toEqual(['b.md'])
   })
 
-  test('of other version control systems is left out too', async () => {
+  test('is left out like the directories of other version control systems', async () => {
     const names = ['.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
     folder.write(Object.fromEntries([...names.map((name) => [`${name}/x`, '']), ['a.md', '']]))
     expect(await served(folder.root)).toEqual(['a.md'])
@@ -350,7 +350,7 @@ describe('a git directory in a files mount', () => {
 })
 
 describe('.ignore and .hikidashiignore', () => {
-  test('have the syntax of .gitignore, in every folder, and decide in this order', async () => {
+  test('have the syntax of .gitignore in every folder, and override .gitignore in this order', async () => {
     folder.write({
       '.gitignore': '*.log\n*.md\n',
       '.ignore': '!a.log\n*.txt\n/out/\n',

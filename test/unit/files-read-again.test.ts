@@ -45,8 +45,8 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
 
   const inFolder = (name: string) => join(folder.root, name)
   const changes: readonly (readonly [string, () => void])[] = [
-    ['its file is written to', () => fs.writeFileSync(inFolder(path), '# Two\n')],
-    ['its file is removed', () => fs.unlinkSync(inFolder(path))],
+    ['it is written to', () => fs.writeFileSync(inFolder(path), '# Two\n')],
+    ['it is removed', () => fs.unlinkSync(inFolder(path))],
     [
       'another file takes its place',
       () => {

@@ -114,7 +114,7 @@ describe('the root of a files mount', () => {
     expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
   })
 
-  test('is closed once, with everything, and then answers no call', async () => {
+  test('is closed once, ends its listings, and then answers no call', async () => {
     folder.write({ 'a.txt': '1' })
     const provider = await open()
     const listing = provider.list({}, contextOf())[Symbol.asyncIterator]()
@@ -129,7 +129,7 @@ describe('the root of a files mount', () => {
     expect(await (await open()).templates?.(contextOf())).toMatchObject([{ template: '{+path}', name: 'Files' }])
   })
 
-  test('is refused with a message that has advice', async () => {
+  test('is refused if it is relative, absent or not a directory, with a message that says so', async () => {
     folder.write({ file: '' })
     expect(await refusal('docs')).toMatch(/^invalid: .*"docs".*not absolute.*\/docs"/)
     expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)

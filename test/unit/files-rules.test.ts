@@ -107,11 +107,11 @@ describe('include and exclude of a files mount', () => {
     ['a directory at the root', { include: ['/docs/'] }, ['docs/b.md', 'docs/d.txt', 'docs/deep/c.md']],
     ['a path', { include: ['docs/*.md'] }, ['docs/b.md']],
     ['alternatives', { include: ['{docs/deep,src}/**'] }, ['docs/deep/c.md', 'src/docs/f.md', 'src/e.ts']],
-    ['nothing', { include: [] }, []],
+    ['an empty include', { include: [] }, []],
     ['an excluded directory', { exclude: ['docs'] }, ['a.md', 'src/e.ts']],
-    ['both', { include: ['**/*.md'], exclude: ['DOCS/'] }, ['a.md']],
+    ['an include and an exclude', { include: ['**/*.md'], exclude: ['DOCS/'] }, ['a.md']],
     ['an excluded glob in another case', { exclude: ['*.MD'] }, ['docs/d.txt', 'src/e.ts']],
-  ])('serve %s', async (_, options, wanted) => {
+  ])('decide which files are served: %s', async (_, options, wanted) => {
     folder.write(tree)
     expect(await served(await open(options))).toEqual(wanted)
   })

@@ -64,7 +64,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     places.close()
   })
 
-  test('takes the same time to answer if it may not be served as if it does not exist', async () => {
+  test('takes as many calls of the thread pool if it may not be served as if it does not exist', async () => {
     folder.write({ 'one.txt': 'one' })
     symlinkSync(folder.at('one.txt'), folder.at('link.txt'))
     const provider = await createFiles(

@@ -70,7 +70,7 @@ test('a path that no URI of another server has gives no URI', () => {
     expect(foreignUriOf(path), path).toBeUndefined()
 })
 
-test('a directory has a URI with a slash at its end', () => {
+test('a directory of another server has a URI with a slash at its end', () => {
   expect(foreignUriOf('notes/a/')).toBe('notes://a/')
   expect(foreignUriOf('notes/')).toBe('notes://')
   expect(foreignUriOf('file/')).toBe('file:///')

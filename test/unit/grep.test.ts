@@ -59,7 +59,7 @@ test('a literal pattern is text, and letters of every script are found', async (
   expect(await at('の.順', true)).toEqual([])
 })
 
-test('a pattern that would backtrack for years answers at once, and a line that is too long is counted', async () => {
+test('a search answers for a pattern that would backtrack for years, and counts a line that is too long', async () => {
   const found = await grep(whole, 'docs://d/wide.txt', { pattern: '(x+x+)+y|needle', limit: 9 })
   expect(found.matches.map(({ line }) => line)).toEqual([2])
   expect(found.cutLines).toBe(1)
@@ -78,7 +78,7 @@ async function inAnswers(reading: typeof whole, uri: string, options: Omit<GrepO
   }
 }
 
-test('a search without time left examines one line, and continues from there until the text ends', async () => {
+test('a search without time left examines one line, and the next searches continue from there until the text ends', async () => {
   expect(await grep(whole, 'docs://d/a.log', { pattern: 'x', limit: 1, maxMs: -1 })).toMatchObject({
     ...{ next: { line: 2, from: 2, at: 'INFO request 1\r\n'.length }, lastLine: 1, matches: [] },
   })

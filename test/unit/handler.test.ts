@@ -241,7 +241,7 @@ describe('a handler inside another HTTP server', () => {
     await closed
   })
 
-  test('names a missing option', async () => {
+  test('is refused with the name of a missing option', async () => {
     await expect(createHandler(undefined as never, { name: 't', version: '1' })).rejects.toThrow(/catalog/)
     await expect(createHandler(createCatalog({ mounts: [] }), {} as never)).rejects.toThrow(/needs "name"/)
   })

@@ -152,7 +152,7 @@ describe.each([
   ['JSON', zed, jsonFile],
   ['TOML', codex, tomlFile],
   ['YAML', goose, yamlFile],
-])('%s of any kind', (_, host, file) => {
+])('a settings file in %s, of any form,', (_, host, file) => {
   test('keeps everything else, with its comments, when an entry is added and removed', () =>
     fc.assert(
       fc.asyncProperty(file, async (text) => {
@@ -211,7 +211,7 @@ describe('an existing entry in a settings file', () => {
     [goose, 'a: 1\n---\nb: 1\n', ':2:1: this is not YAML'],
     [goose, 'extensions: [a]\n', 'cannot be edited safely'],
     [goose, 'base: &b\n  a: 1\nextensions: *b\n', 'cannot be edited safely'],
-  ])('is not written to a file that cannot be edited (%#)', async (host, text, message) => {
+  ])('is not added or replaced in a file that cannot be edited safely (%#)', async (host, text, message) => {
     await expect(add(host, text)).rejects.toThrow(message)
   })
 })

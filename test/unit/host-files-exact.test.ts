@@ -76,7 +76,7 @@ const cases = hosts.flatMap((host) =>
 )
 
 describe('the name of a folder is written exactly to a settings file, or refused with a reason:', () => {
-  test.each(cases)('$id ($scope), where the file is: $kind', async ({ host, scope, kind }) => {
+  test.each(cases)('$id ($scope), settings file before: $kind', async ({ host, scope, kind }) => {
     const opened = await openWith(host, machine, before(host, kind), scope)
     let written = 0
     fc.assert(

@@ -86,7 +86,7 @@ describe('a settings file that is written', () => {
     ['changed', () => writeFile(file, 'theirs')],
     ['taken away', () => rm(file)],
     ['replaced by a link', () => rm(file).then(() => symlink(join(machine.folder, 'x'), file))],
-  ])('is unchanged if it was %s since it was read', async (_, meddle) => {
+  ])('is not overwritten if it was %s since it was read', async (_, meddle) => {
     const before = await put('old')
     await meddle()
     await expect(writeHostFile(before, 'mine')).rejects.toThrow(/Another program has just changed/)
@@ -142,7 +142,7 @@ describe('adding and removing an entry', () => {
     ['{ }\r\n', '{\r\n  "context_servers": {}\r\n}\r\n'],
     ['// nothing yet', '// nothing yet\n{\n  "context_servers": {}\n}\n'],
     ['{\n\t"a": 1 // one\n}', '{\n\t"context_servers": {},\n\t"a": 1 // one\n}'],
-  ])('leaves %j without a server', async (content, rest) => {
+  ])('leaves %j with an empty list of servers', async (content, rest) => {
     const opened = await add(content)
     expect(opened.settings).toMatchObject({ context_servers: { hikidashi: { command: '/opt/node' } } })
     expect(withoutEntry(opened, 'hikidashi')).toBe(rest)

@@ -35,14 +35,14 @@ const entryOf = (id: string, launch: Launch, scope: HostScope = 'user', settings
   hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, machine }, settings)
 
 describe('the settings file of a host', () => {
-  test('is known for every host', () =>
+  test('has an example in the test data for every host', () =>
     expect(goldens.map(({ id }) => id).sort()).toEqual(hosts.map(({ id }) => id).sort()))
 
   const cases = goldens.flatMap(({ id, ending }) =>
     (['stdio', 'http'] as const).map((kind) => ({ id, kind, ending, launch: kind === 'stdio' ? started : asked })),
   )
   test.each(cases)(
-    'of $id gets a server over $kind, and keeps its other servers when that is removed',
+    'of $id gets a server over $kind if the host supports it, and keeps its other servers',
     async ({ id, kind, ending, launch }) => {
       const host = hostCalled(id)
       const golden = (name: string) => readFileSync(join(folder, `${id}.${name}.${ending}`))
@@ -149,7 +149,7 @@ describe('the entry that a host gets', () => {
     ['vscode', '/a/${x}'],
     ['gemini-cli', '/a/$HOME'],
     ['opencode', '/a/{env:X}'],
-  ])('for %s does not have %s, which the host would expand', (id, path) => {
+  ])('for %s is refused with the path %s, which the host would expand', (id, path) => {
     const launch: Launch = { transport: 'stdio', command: ['node', 'serve', { path }], env: {} }
     expect(() => entryOf(id, launch)).toThrow(/would take a part of/)
   })
@@ -184,7 +184,7 @@ describe('the entry that a host gets', () => {
     expect(() => entryOf('cursor', launch)).toThrow(/cannot ask/)
   })
 
-  test('has links and commands as the hosts document them', () => {
+  test('comes with the links and commands that the hosts document', () => {
     const context = { name: 'notes', scope: 'user', machine } as const
     const waysOf = (id: string, launch: Launch) =>
       (hostCalled(id).waysOf?.(launch, entryOf(id, launch), context) ?? []).map(({ text }) => text)

@@ -67,7 +67,7 @@ describe('the metadata of the protected resource', () => {
     ])
   })
 
-  test('do not depend on a request', async () => {
+  test('do not depend on the host headers of a request', async () => {
     const resource = 'https://context.example.org/team/mcp'
     const { url } = await serve({ resource })
     const { port } = new URL(url)

@@ -113,7 +113,7 @@ describe('an offer of another protocol', () => {
   })
 })
 
-describe('the target of a request', () => {
+describe('among the targets of requests,', () => {
   test.each(['/mcp/', '/mcp?x', '/mcp?', '/mcp/?x=/y&z'])('%s is answered as /mcp', async (path) => {
     const { url } = await start()
     expect(await send(url, { path, ...modern('resources/list') })).toMatchObject({ status: 200 })
@@ -139,7 +139,7 @@ describe('the target of a request', () => {
     },
   )
 
-  test('a path of the configuration with a final slash is answered with and without it', async () => {
+  test('a path of the configuration with a final slash is answered with and without the slash', async () => {
     const { url } = await start({ path: '/context/' })
     for (const path of ['/context', '/context/', '/context?x'])
       expect((await send(url, { path, body: initialize })).status, path).toBe(200)
@@ -247,7 +247,7 @@ describe('the Content-Type of a body', () => {
     expect(await typed(url, type)).toBe(415)
   })
 
-  test('with ten thousand unnamed parameters is parsed in linear time', async () => {
+  test('with ten thousand empty parameters is refused', async () => {
     const { url } = await start()
     expect(await typed(url, `application/json${'; '.repeat(10_000)}x`)).toBe(415)
   })
@@ -340,7 +340,7 @@ describe('a web page of an allowed origin', () => {
     expect(wordsOf(asked.headers['access-control-allow-headers'])).toContain('range')
   })
 
-  test('of a sandbox is allowed as null, and only if the list has null', async () => {
+  test('of a sandbox is allowed only if the list of allowed origins has null', async () => {
     const { url } = await start(allowed)
     const sandboxed = await send(url, { body: initialize, headers: { Origin: 'null' } })
     expect(sandboxed).toMatchObject({ status: 200, headers: { 'access-control-allow-origin': 'null' } })
@@ -357,7 +357,7 @@ describe('a web page of an allowed origin', () => {
     'https://APP.example.org',
     'https://other.example.org',
     '*',
-  ])('is not one of %s, which gets no header of CORS', async (other) => {
+  ])('differs from a page of %s, which gets 403 and no header of CORS', async (other) => {
     const { url } = await start(allowed)
     for (const ask of [preflight({ Origin: other }), { body: initialize, headers: { Origin: other } }]) {
       const { status, headers } = await send(url, ask)

@@ -94,7 +94,7 @@ describe('limits over HTTP', () => {
     expect((await read(service)).error).toBeUndefined()
   })
 
-  test('on simultaneous requests: the connection with the most waits, and others do not', async () => {
+  test('on simultaneous requests: a request beyond the slots waits, and one beyond the queue gets 503 with Retry-After', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, { concurrent: 2, waiting: 3 })
     const slow = ['1', '2', '3', '4', '5'].map(() => read(service, 'mem://m/slow'))
@@ -111,7 +111,7 @@ describe('limits over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ inFlight: 0, waiting: 0, refusedBusy: 1 })
   })
 
-  test('on a source without a free slot: 503 with Retry-After, without the reason', async () => {
+  test('on a source that failed several times in a row: 503 with Retry-After, without the reason', async () => {
     const down = limited(
       { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
       { failures: 2, pauseMs: 60_000, maxPauseMs: 60_000 },
@@ -125,7 +125,7 @@ describe('limits over HTTP', () => {
     expect(text).not.toMatch(/ECONN|10\.0/)
   })
 
-  test('on connections close the new one, and are counted', async () => {
+  test('on connections close a new connection, and closed connections are counted', async () => {
     const service = await serve(memory({ a: 'a' }), { connections: 1 })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)

@@ -98,7 +98,7 @@ describe('the endpoint /metrics', () => {
       expect(await ask(url, '/metrics', { [header]: '203.0.113.7' }), header).toMatchObject({ status: 404 })
   })
 
-  test('is for callers with a token if tokens are required, or with one of some roles', async () => {
+  test('is for callers with a token if tokens are required, and only for the configured roles', async () => {
     const { tokens, token } = await withToken('monitor')
     const authorization = { authorization: `Bearer ${token}` }
     for (const [metrics, status] of [

@@ -41,7 +41,7 @@ test.each([
   ['the header says another one than the body', '2025-11-25', '2026-07-28', 400, -32020],
   ['the header is missing', undefined, '2026-07-28', 400, -32020],
 ])(
-  'the version in the header MCP-Protocol-Version is compared with that in the body: %s',
+  'the version in the header MCP-Protocol-Version must be a served one and equal the version in the body: %s',
   async (_, header, body, status, code) => {
     expect(await ask(header, body)).toEqual({ status, code })
   },

@@ -106,7 +106,7 @@ const slow = (ms: number): Provider => ({
 })
 
 describe('the stateless revision 2026-07-28 over HTTP', () => {
-  test('answers each POST independently', async () => {
+  test('answers a POST without a session', async () => {
     const { url } = await serve()
     const reply = await send(url, 'POST', modern('resources/list'), modernHeaders('resources/list'))
     expect(reply).toMatchObject({
@@ -156,7 +156,7 @@ describe('the stateless revision 2026-07-28 over HTTP', () => {
     expect(await send(url, 'POST', body, headers)).toMatchObject({ status, json: { error: { code } } })
   })
 
-  test('accepts an encoded name that needs encoding', async () => {
+  test('accepts a name in base64 in the header, and refuses another name or malformed base64', async () => {
     const { url } = await serve(memory({ 日本: 'x' }))
     const read = modern('resources/read', { uri: 'file:///r/日本' })
     const name = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
@@ -237,7 +237,7 @@ describe('sessions over HTTP', () => {
     expect((await send(url, 'POST', list, session)).status).toBe(404)
   })
 
-  test('accept a request that names another served revision, and refuse one that names none', async () => {
+  test('accept a request that names another served revision, and refuse one that names an unknown revision', async () => {
     const { url } = await serve()
     const session = await open(url, '2025-06-18')
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
@@ -246,7 +246,7 @@ describe('sessions over HTTP', () => {
     expect([await status('2025-06-18'), await status('2025-11-25'), await status('junk')]).toEqual([200, 200, 400])
   })
 
-  test('that were refused are not kept, and their number is limited', async () => {
+  test('that were refused are not kept, and sessions beyond the limit get 503', async () => {
     const { url } = await serve(undefined, { sessions: 2 })
     for (let i = 0; i < 5; i++) {
       const reply = await send(url, 'POST', { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} })
@@ -285,7 +285,7 @@ describe('sessions over HTTP', () => {
     stream.close()
   })
 
-  test('cancel by message, not by closing the connection', async () => {
+  test('cancel a request when the client sends notifications/cancelled', async () => {
     const { url } = await serve(slow(5000))
     const session = await open(url)
     const reading = send(
@@ -356,7 +356,7 @@ describe('the HTTP service', () => {
     expect({ status, json }).toEqual({ status: 200, json: { status: 'ready', degraded: { limited: 1 } } })
   })
 
-  test('is not delayed by a connection without a request', async () => {
+  test('closes without delay if a connection has no request', async () => {
     const { url } = await serve(memory({ a: 'a' }), { drain: 60_000 })
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     await once(socket, 'connect')

@@ -67,7 +67,7 @@ describe('a data: URI', () => {
     expect(canonicalDataUri(`data:,${text}`)).toBe(canonicalDataUri(`data:,${encodeURIComponent(text)}`))
   })
 
-  test('has one spelling, for every spelling of a client', () => {
+  test('is brought to one spelling, whatever the spelling of the client', () => {
     const canonical = 'data:text/plain;charset=utf-8,a%20b/c%3Fd'
     for (const spelling of [
       canonical,
@@ -91,7 +91,7 @@ describe('a data: URI', () => {
 describe('an inline resource', () => {
   const everybody = { id: 'x', roles: [] }
 
-  test('is listed and read at its own address, by any spelling of it', async () => {
+  test('is listed at its own address, and read by any spelling of the address', async () => {
     const catalog = createCatalog({
       mounts: [
         {
@@ -150,7 +150,7 @@ describe('an inline resource', () => {
       Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
       /together/,
     ],
-  ])('that is invalid is refused', (resources, message) => {
+  ])('that is invalid is refused (%#)', (resources, message) => {
     expect(() => inline({ resources })).toThrow(message)
   })
 })

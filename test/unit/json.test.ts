@@ -15,7 +15,7 @@ describe('the strict JSON parser', () => {
     )
   })
 
-  test('agrees with JSON.parse on the validity of JSON', () => {
+  test('agrees with JSON.parse on the validity of JSON, except that it refuses keys that occur twice', () => {
     const text = fc
       .array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', 'a', '1', '\\', ' '))
       .map((parts) => parts.join(''))
@@ -47,7 +47,7 @@ describe('the strict JSON parser', () => {
     ['two texts', Buffer.from('{}{}')],
     ['NaN', Buffer.from('[NaN]')],
     ['single quotes', Buffer.from("{'a':1}")],
-    ['nothing', Buffer.from('')],
+    ['an empty text', Buffer.from('')],
     ['an open string', Buffer.from('"abc')],
     ['65 levels', Buffer.from('['.repeat(65) + ']'.repeat(65))],
     ['a great many levels', Buffer.from('['.repeat(500_000))],
@@ -64,7 +64,7 @@ describe('the strict JSON parser', () => {
     expect(parse('{"a\\\\":1,"a":2,"b\\"":{"a":3}}')).toEqual({ 'a\\': 1, a: 2, 'b"': { a: 3 } })
   })
 
-  test('sets no prototypes', () => {
+  test('sets no prototype for a member with the name __proto__', () => {
     const value = parse('{"__proto__":{"polluted":true}}') as object
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()

@@ -39,7 +39,7 @@ async function begin() {
   return { open, said, signal, key: join(dirname(defaultStoreFile([folder])), 'webhooks.key') }
 }
 
-test('the next process gets the latest state of the webhook subscriptions, and one with another configuration gets none', async () => {
+test('the next process gets the latest state of the webhook subscriptions, and a process with another configuration gets none', async () => {
   const { open, signal, said } = await begin()
   const first = open()
   first.put(one)

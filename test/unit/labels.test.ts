@@ -26,7 +26,7 @@ describe('the labels in the subject of a commit', () => {
     expect(labelsOf(text)).toEqual([])
   })
 
-  test('are found in a long text in linear time', () => {
+  test('are searched for in 50,000 repetitions of any separator without a hang', () => {
     for (const unit of [';', 'a,', 'a, ', ';a,b', 'a:', '[', '; a(', 'a/'])
       expect(labelsIn(unit.repeat(50_000))).toBeDefined()
   })

@@ -163,7 +163,7 @@ describe('the limits of a mount', () => {
     ])
   })
 
-  test('count "not found" and "too large" as answers', async () => {
+  test('count "not found" and "too large" as answers, and not as failures', async () => {
     const provider = limited(
       reading(async (path) => {
         throw path === 'a' ? notFound() : new ResourceError('too-large', 'too large')
@@ -228,7 +228,7 @@ describe('the limits of a mount', () => {
     expect(text).toEqual({ text: '3' })
   })
 
-  test('work with a source whose promises come from a library', async () => {
+  test('apply to a source whose promises have only the method "then"', async () => {
     // Only `then`, as Promises/A+ has it.
     const then = (found: (templates: []) => void) => void (isAnswering && found([]))
     let isAnswering = true

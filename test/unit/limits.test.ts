@@ -68,7 +68,7 @@ describe('docs/limits.md', () => {
     }
   })
 
-  test('has the current defaults', () => {
+  test('lists defaults of http.limits whose descriptions in the schema equal the values of the code', () => {
     const said = Object.fromEntries(
       keys.map(([key, description]) => [key, /By default "?([\d.]+)\s*([A-Za-z]*)/.exec(description)]),
     )
@@ -155,7 +155,7 @@ describe('the gate of requests', () => {
     return { order, task, end: (name: string) => ends.get(name)?.() }
   }
 
-  test('takes turns between shares, however much one of them sends', async () => {
+  test('takes turns between principals, however much one of them sends', async () => {
     const gate = createGate(1, 100)
     const { order, task, end } = createTasks()
     const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => gate.run(task(name), name[0]))
@@ -168,7 +168,7 @@ describe('the gate of requests', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 
-  test('gives no share all slots, and refuses requests beyond the limit of one share or of all', async () => {
+  test('gives no principal all slots, and refuses requests beyond the limit of one principal or of all', async () => {
     const gate = createGate(3, 3, { concurrent: 2, waiting: 2 })
     const { order, task, end } = createTasks()
     const running = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run(task(name), 'a'))
@@ -241,7 +241,7 @@ describe('the gate of requests', () => {
     expect([order.length, gate.running, gate.waiting]).toEqual([10, 0, 0])
   })
 
-  test('gives no share all slots for large answers', async () => {
+  test('gives no principal all slots for large answers', async () => {
     const gate = createGate(64, 100, { concurrent: 8, waiting: 100 })
     const order: string[] = []
     const { task, end } = createLarge(order)
@@ -312,7 +312,7 @@ describe('the gate of requests', () => {
   })
 })
 
-test('the meter reports a number for each name that it declares', () => {
+test('the meter of a server reports a number for each declared name', () => {
   const meter = createMeter()
   meter.count('requests')
   meter.count('requests', 2)

@@ -112,7 +112,7 @@ describe('subscriptions/listen over stdio', () => {
     )
   })
 
-  test('notifies after the acknowledgement of changes before it', async () => {
+  test('sends no notification before its acknowledgement, although changes come all the time', async () => {
     const provider = live({ a: '' })
     const client = pipe(provider)
     const storm = setInterval(() => provider.set('a', { text: 'x' }), 1)

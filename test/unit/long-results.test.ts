@@ -12,7 +12,7 @@ const wide: LongResultBounds = { keepMs: 3600_000, maxResults: 100, maxBytes: 10
 const text = (body: string, name = 'a.txt') => ({ name, title: `The ${name}`, mimeType: 'text/plain', body })
 const ofSize = (bytes: number) => [text('x'.repeat(bytes))]
 
-describe('making room for a long result', () => {
+describe('making room for a long result of a tool', () => {
   const bounds = { ...wide, maxResults: 3, maxBytes: 100, maxTotalBytes: 200 }
   const kept = (owner: string, ...sizes: readonly number[]) =>
     sizes.map((bytes, at) => ({ id: `${owner}${at}`, owner, bytes }))
@@ -23,7 +23,7 @@ describe('making room for a long result', () => {
     expect(dropped(kept('a', 10, 10, 10), { owner: 'a', bytes: 10 }, bounds)).toEqual(['a0'])
     expect(dropped(kept('a', 40, 40, 10), { owner: 'a', bytes: 80 }, bounds)).toEqual(['a0', 'a1'])
   })
-  test('then removes results of the owner with the most bytes, and of nobody else', () => {
+  test('removes results of the owner with the most bytes, and of nobody else, if all results together are too large', () => {
     const others = [...kept('b', 20), ...kept('c', 50, 40), ...kept('d', 60)]
     expect(dropped(others, { owner: 'a', bytes: 90 }, bounds)).toEqual(['c0', 'd0'])
     expect(dropped(others, { owner: 'a', bytes: 30 }, bounds)).toEqual([])
@@ -71,7 +71,7 @@ const inStore = async (bounds: LongResultBounds) => {
 describe.each([
   ['in memory', inMemory],
   ['in a store, by another process', inStore],
-] as const)('long results %s', (_, open) => {
+] as const)('long results of tools %s', (_, open) => {
   test('are found by their owner, with their facts and contents', async () => {
     const results = await open(wide)
     const bytes = Uint8Array.of(0, 255, 1)
@@ -125,7 +125,7 @@ describe.each([
   })
 })
 
-describe('long results in a store', () => {
+describe('long results of tools in a store', () => {
   test('leave no row behind when they are removed or expire', async () => {
     const results = await inStore({ ...wide, keepMs: 60_000, maxResults: 1 })
     const rows = store.collection('spill')

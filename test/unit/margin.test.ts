@@ -34,7 +34,7 @@ describe('the end of a redacted text', () => {
     ['open.log', 10],
     ['block.yaml', 2],
     ['block.yaml', 30],
-  ])('of %s shows no part of a key in whose middle it begins: %i lines', async (path, count) => {
+  ])('of %s shows no part of a secret in whose middle it begins: %i lines', async (path, count) => {
     const content = await tail(path, count)
     const text = 'text' in content ? content.text : ''
     expect(text).toContain('[redacted]')
@@ -42,7 +42,7 @@ describe('the end of a redacted text', () => {
     expect(text).not.toContain('PRIVATE KEY')
   })
 
-  test('has the requested number of lines, and says so', async () => {
+  test('has the requested number of lines, and states whether there are earlier lines', async () => {
     expect(await tail('plain.log', 3)).toMatchObject({
       text: 'line 2997\nline 2998\nline 2999\n',
       meta: { 'dev.hikidashi/tail': { lines: 3, earlier: true } },
@@ -64,12 +64,12 @@ describe('the end of a redacted text', () => {
     expect(Object.keys(content.meta ?? {})).not.toContain('dev.hikidashi/part')
   })
 
-  test('is withheld completely if configured', async () => {
+  test('is withheld completely if configured, but only if it contains a secret', async () => {
     expect(await tail('short.log', 1, 'withhold')).toMatchObject({ meta: { 'dev.hikidashi/redacted': 'withheld' } })
     expect(await tail('plain.log', 1, 'withhold')).toMatchObject({ text: 'line 2999\n' })
   })
 
-  test('accepts a number of lines only', async () => {
+  test('is refused for a length that is not a number of lines from 1 to 100,000', async () => {
     for (const value of ['0', '-1', 'x', '', '1e3', '100001'])
       await expect(readOne(served('mask'), 'plain.log', { params: { tail: value } })).rejects.toMatchObject({
         kind: 'invalid',

@@ -21,7 +21,7 @@ import { volumeOf } from '../support/volume.ts'
 
 const now = 1_795_255_200
 
-describe('a time in a request for metrics', () => {
+describe('in a request for metrics,', () => {
   test.each([
     ['now', now],
     ['-1h', now - 3600],
@@ -37,7 +37,7 @@ describe('a time in a request for metrics', () => {
     ['2026-11-21T19:00+09:00', 1_795_255_200],
     ['2026-11-21t10:00z', 1_795_255_200],
     ['-100y', 0],
-  ])('%s is parsed', (text, time) => {
+  ])('the time %s is parsed', (text, time) => {
     expect(parseTime('start', text, now)).toBe(time)
   })
 
@@ -57,7 +57,7 @@ describe('a time in a request for metrics', () => {
     '1795255200000',
     'NaN',
     '-1h -1h',
-  ])('%j is refused, with examples', (text) => {
+  ])('the time %j is refused, with examples', (text) => {
     expect(() => parseTime('start', text, now)).toThrow(/"start" is not a time\. Write one such as -1h/)
   })
 
@@ -74,7 +74,7 @@ describe('a time in a request for metrics', () => {
     for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is not a duration/)
   })
 
-  test('the default step fits, is round, and is not smaller than the interval of the samples', () => {
+  test('the default step is round, gives no more points than allowed, and is not smaller than the interval of the samples', () => {
     expect([60, 3600, 86_400, 7 * 86_400, 365 * 86_400].map((span) => chooseStep(span, 15, 240))).toEqual([
       15,
       15,
@@ -97,7 +97,7 @@ describe('a time in a request for metrics', () => {
   })
 })
 
-describe('the segment of a name of a metric', () => {
+describe('the path segment for the name of a metric', () => {
   test('is the name itself if possible', () => {
     for (const name of ['up', 'a:b', 'http.server.duration', '日本語 𠮷', 'a b', '%2F'])
       expect(metricSegment(name)).toBe(name)
@@ -232,7 +232,7 @@ describe('down-sampling a series', () => {
     )
   })
 
-  test('keeps a peak at any place, also in the picture', () => {
+  test('keeps a single peak at any place', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9999 }), (peak) => {
         const times = Float64Array.from({ length: 10_000 }, (_, i) => i * 15)
@@ -327,7 +327,7 @@ describe('the unit of a metric', () => {
   })
 })
 
-describe('the axis of a picture', () => {
+describe('the axis of a picture of metrics', () => {
   const texts = (low: number, high: number, unit?: string) =>
     valueAxis(low, high, createValueFormat(unit)).marks.map(({ text }) => text)
 

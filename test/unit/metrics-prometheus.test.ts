@@ -77,7 +77,7 @@ describe('a request to Prometheus', () => {
     expect(api.asked.at(-1)?.path).toBe('query_range')
   })
 
-  test('has the credentials of the options, and their address with a path', async () => {
+  test('goes to the configured URL, also with a path, with the configured credentials', async () => {
     const { api } = await open()
     for (const [credentials, header] of [
       [{ bearer: 'secret-token' }, 'Bearer secret-token'],

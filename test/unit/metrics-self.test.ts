@@ -79,7 +79,7 @@ describe('the metrics of this process', () => {
     await watching.stop()
   })
 
-  test('have the names of Prometheus', () => {
+  test('have the names that Prometheus clients use for a process', () => {
     const { measure, end } = measureProcess()
     endings.push(end)
     const all = new Map(measure().map((one) => [one.name, one.samples[0]?.value]))
@@ -91,7 +91,7 @@ describe('the metrics of this process', () => {
   })
 })
 
-describe('metrics of several registries', () => {
+describe('metrics that several parts of a server add to a registry', () => {
   test('with one name are one metric, until they are removed', () => {
     const measurements = createMetricsRegistry()
     const of = (mount: string): MetricFamily => ({

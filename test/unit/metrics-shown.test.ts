@@ -44,7 +44,7 @@ interface Read {
 }
 const json = (of: ShownAnswer) => JSON.parse(formatJson(of)) as Read
 
-describe('series as JSON', () => {
+describe('series of metrics as JSON', () => {
   test('have their labels, their points, and a summary', () => {
     const both = [series({ job: 'a' }, [1, 3, 2]), series({ job: 'b' }, [5, 5, 5])]
     const read = json(shown(both, { unit: 'bytes', type: 'gauge' }))
@@ -85,7 +85,7 @@ describe('series as JSON', () => {
     expect(summary).toContain('rate(…[5m])')
   })
 
-  test('have fewer points if there are many, with every extreme, and say so', () => {
+  test('have fewer points if there are many, with every extreme, and state that points were left out', () => {
     const values = Array.from({ length: 5000 }, (_, i) => (i === 1234 ? 99 : i === 4321 ? -99 : i % 7))
     const read = json(shown([series({}, values), series({ a: 'b' }, values)], { inAll: 200 }))
     expect(read.sampling).toContain('smallest and largest')
@@ -130,7 +130,7 @@ describe('series as JSON', () => {
   })
 })
 
-describe('series as CSV', () => {
+describe('series of metrics as CSV', () => {
   test('have a line for each point, and a column for each label', () => {
     const both = [series({ __name__: 'x', a: '1' }, [1, 2.5]), series({ __name__: 'x', b: 'y, "z"' }, [Number.NaN])]
     expect(formatCsv(shown(both)).split('\r\n')).toEqual([
@@ -161,7 +161,7 @@ describe('series as CSV', () => {
   })
 })
 
-describe('series as a picture', () => {
+describe('series of metrics as a picture', () => {
   const labels = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map((match) => match[1])
   const paths = (svg: string) => [...svg.matchAll(/<path d="([^"]*)"/g)].map((match) => match[1] ?? '')
 

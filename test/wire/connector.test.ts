@@ -160,7 +160,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
     expect(Object.values(document.metadata as object).every((value) => typeof value === 'string')).toBe(true)
   })
 
-  test('continue a long document by the id of the next part, and refuse bytes', async () => {
+  test('continue a long document by the id of the next part, and give a note in place of binary data', async () => {
     const { call } = await open(revision)
     const fetch = async (id: string) =>
       JSON.parse((await call('fetch', { id })).content[0]?.text ?? '') as {
@@ -211,7 +211,7 @@ test('the tools of a caller depend on the host, its profile and clients.tools', 
   expect(await names('hikidashi-explorer', { tools: 'chatgpt' })).toEqual(reading)
 })
 
-test('a listed resource has its link', async () => {
+test('a listed resource has the link of its mount in its metadata', async () => {
   const { items } = await catalog.view(reader).list()
   const links = new Map(items.map(({ uri, meta: told }) => [uri, told?.['dev.hikidashi/source']]))
   expect(links.get('file:///app/docs/a%20b.md')).toEqual({

@@ -166,7 +166,7 @@ describe('events of the type metric.crossed', () => {
 })
 
 describe.skipIf(!hasPrometheus)(`metric.crossed of Prometheus${hasPrometheus ? '' : ` (${noPrometheus})`}`, () => {
-  test('crossings of series and queries are reported after each scrape, and those while Prometheus is away with a gap', async () => {
+  test('reports crossings of series and queries after each scrape, and after a restart of the server reports them with a gap', async () => {
     const { createServer } = await import('node:http')
     let depth = 1
     const exporter = createServer((_, response) => response.end(`# TYPE depth gauge\ndepth{queue="a"} ${depth}\n`))

@@ -140,7 +140,7 @@ describe('events/poll', () => {
     expect(seen).toEqual(Array.from({ length: 5 }, (_, i) => `x://m/f${i}`))
   })
 
-  test('takes a directory, a glob, or the beginning of an address', async () => {
+  test('returns only the events at or below a given URI, or that match a given glob', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     for (const path of ['a.md', 'docs/b.md', 'docs/c.txt', 'docsx/d.md']) source.set(path, { text: 'new' })
@@ -223,7 +223,7 @@ describe('events/poll', () => {
   })
 
   test.each([
-    ['without a name', {}, -32602],
+    ['a request without a name', {}, -32602],
     ['an unknown type', { name: 'email.received' }, -32023],
     ['arguments that are no object', { ...changed, arguments: [] }, -32602],
     ['an argument of another type', { ...changed, arguments: { uri: 1 } }, -32602],
@@ -431,7 +431,7 @@ describe('events/stream', () => {
   })
 })
 
-describe('other types of events', () => {
+describe('among the other types of events,', () => {
   test('search.matched reports a changed text that has every word of the query, in any form', async () => {
     const { source, client } = await start()
     const asked = { name: 'search.matched', arguments: { query: 'sealed cursors' } }

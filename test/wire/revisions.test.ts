@@ -45,7 +45,7 @@ describe('the revisions of a transport', () => {
     }
   })
 
-  test('that begin with initialize are served over HTTP+SSE, which answers 2026-07-28 statelessly', async () => {
+  test('that begin with initialize are served over HTTP+SSE, which refuses 2026-07-28 and names the served revisions', async () => {
     const pipe = opened(await httpPipe(served, '2024-11-05'))
     const asked = [
       modern(1, 'server/discover'),

@@ -314,7 +314,7 @@ describe.each(sessions)('a session on $revision over $transport', ({ revision, t
     expect(batches.map((batch) => batch.length)).toEqual(revision <= '2025-03-26' ? [3] : [])
   })
 
-  test('sends the notifications of resources of the revision', () => {
+  test('lists a resource with all the fields that the revision has, and says on 2026-07-28 how long a content may be cached', () => {
     const listed = resultsOf('resources/list').flatMap(({ resources }) => resources as readonly unknown[])
     const all = {
       uri: 'file:///rich/all.txt',

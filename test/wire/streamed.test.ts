@@ -109,7 +109,7 @@ describe('a large binary content in a session', () => {
     },
   )
 
-  test('is the same in an event after progress', async () => {
+  test('has the same bytes in an event after progress', async () => {
     let release = () => {}
     const released = new Promise<void>((resolve) => {
       release = resolve
@@ -186,7 +186,7 @@ describe('a large binary content over HTTP', () => {
     },
   )
 
-  test('that is in memory is cut off for a client that does not read it, as a text is', async () => {
+  test('that is in memory is cut off for a client that does not read it', async () => {
     // More than the buffers of the system between the two take.
     await writeFile(join(root, 'clip.mp4'), movie.subarray(0, 7 * mib))
     const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: await files({ root }) }] })

@@ -122,11 +122,14 @@ describe.each(schemaRevisions)('the schema validator of %s', (revision) => {
     ['2025-03-26', 'progress', ['params', 'message'], 'at work'],
   ]
 
-  test.each(younger)('in strict mode rejects fields that came with %s: %s, %j', (since, kind, path, value) => {
-    const faults = closed.faults(altered(right[kind], path, value), methods[kind])
-    if (revision >= since) expect(faults).toEqual([])
-    else expect(faults).not.toEqual([])
-  })
+  test.each(younger)(
+    'in strict mode accepts a field of %s only from that revision on: %s, %j',
+    (since, kind, path, value) => {
+      const faults = closed.faults(altered(right[kind], path, value), methods[kind])
+      if (revision >= since) expect(faults).toEqual([])
+      else expect(faults).not.toEqual([])
+    },
+  )
 
   test('in strict mode allows name and title of contents on 2025-06-18 only', () => {
     for (const member of ['name', 'title']) {
@@ -136,7 +139,7 @@ describe.each(schemaRevisions)('the schema validator of %s', (revision) => {
     }
   })
 
-  test('checks an answer against the schema of its request, and rejects one without a request', () => {
+  test('checks an answer against the schema of its request, and rejects an answer without a request', () => {
     expect(open.faults(right.list, 'resources/read')).not.toEqual([])
     expect(open.faults(right.list, undefined)).not.toEqual([])
     expect(open.faults(right.list, 'resources/directory/read')).toEqual([])

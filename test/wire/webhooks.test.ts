@@ -146,8 +146,8 @@ describe('events/subscribe', () => {
 
   test.each([
     ['does not repeat the challenge', () => ({ status: 200 }), 'challenge_failed'],
-    ['repeats another one', () => ({ status: 200, body: '{"challenge":"other"}' }), 'challenge_failed'],
-    ['refuses it', () => ({ status: 403 }), 'http_4xx'],
+    ['repeats another challenge', () => ({ status: 200, body: '{"challenge":"other"}' }), 'challenge_failed'],
+    ['refuses the challenge', () => ({ status: 403 }), 'http_4xx'],
     ['fails', () => ({ status: 500 }), 'http_5xx'],
   ] as const)('sends no events to an endpoint that %s', async (_, behave, reason) => {
     const { source, client, endpoint, paramsOf } = await start({ behave })
@@ -161,7 +161,7 @@ describe('events/subscribe', () => {
 })
 
 describe('the delivery of events', () => {
-  test('tries again with the same id, and stops after its attempts until it is refreshed', async () => {
+  test('tries again with the same id, and stops after several failed attempts until the subscription is refreshed', async () => {
     let fails = true
     const behave: Behave = ({ body }) => (body.type === undefined && fails ? { status: 503 } : undefined)
     const { source, endpoint, subscribe } = await start({ behave })
