@@ -192,7 +192,9 @@ export const settingsShape = {
     .optionalKey(
       'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
-  store: store.optionalKey('The database of the server itself: results, the index of searches, and other data that it keeps.'),
+  store: store.optionalKey(
+    'The database of the server itself: results, the index of searches, and other data that it keeps.',
+  ),
   linkedRoots: z
     .boolean()
     .optionalKey(
