@@ -163,13 +163,14 @@ export function isSearch({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.searches !== undefined
 }
 
-/** Returns the searches among the mounts, and the mounts that they name. A search over `*` names none. */
+/** Returns the searches among the mounts, and the mounts that they cover. */
 export function searchedMounts(mounts: readonly PlannedMount[]): readonly PlannedMount[] {
-  const searched = mounts.flatMap(({ config }) => {
+  const covered = mounts.flatMap(({ config }) => {
     const { searches } = mountSource(config)
-    const over = searches && config[searches.option]
-    return Array.isArray(over) ? over.map((address) => parseAddress(String(address)).text) : []
+    return searches === undefined ? [] : [config[searches.option]]
   })
+  if (covered.includes('*')) return mounts
+  const searched = covered.flat().map((address) => parseAddress(String(address)).text)
   return mounts.filter(({ address, config }) => isSearch(config) || searched.includes(parseAddress(address).text))
 }
 

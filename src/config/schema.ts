@@ -82,7 +82,7 @@ export const clientsSchema = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])
     .optionalKey(
-      'Which clients get the tools list_resources, browse_directory, read_resource, search_resources, browse and assemble_context. "on": all clients; "off": only the explorer; "auto": all clients, except those whose model is known to list, read and search resources by itself (ChatGPT also gets search and fetch); "chatgpt": all clients get the tools search and fetch instead, as ChatGPT connectors require. By default "auto".',
+      'Which clients get the tools for reading, such as list_resources, read_resource and search_resources. "on": all clients; "off": only the explorer; "auto": all clients, except those whose model is known to list, read and search resources by itself (ChatGPT also gets search and fetch); "chatgpt": all clients get the tools search and fetch instead, as ChatGPT connectors require. By default "auto".',
     ),
   profiles: z
     .array(profile)
@@ -192,7 +192,9 @@ export const settingsShape = {
     .optionalKey(
       'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
-  store: storeSchema.optionalKey('The database of the server itself: results, and the index of searches.'),
+  store: storeSchema.optionalKey(
+    'The database of the server itself: results, the index of searches, and other data that it keeps.',
+  ),
   linkedRoots: z
     .boolean()
     .optionalKey(

@@ -157,11 +157,24 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
 
 /** Prints the diff that adds the hook. `changed`: the new text of the settings file, which the hook may share with the servers. */
 async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
+  const hook = await openChangedHook(host, scope, machine, changed)
+  const { before } = hook.opened
+  await showDiff(fileDiff(before.file, before.text, withHook(hook)), io)
+}
+
+/** Prints the diff that removes the hook, if the file has it. `changed`: as for {@link showHookDiff}. */
+async function showHookRemoval(host: Host, scope: HostScope, changed: string, io: Io): Promise<void> {
+  const hook = await openChangedHook(host, scope, thisMachine(), changed)
+  const { before } = hook.opened
+  if (hook.index !== -1) await showDiff(fileDiff(before.file, before.text, withoutHook(hook)), io)
+}
+
+/** Opens the hook of a host as it is after the settings file, which the hook may share with the servers, has a new text. */
+async function openChangedHook(host: Host, scope: HostScope, machine: Machine, changed: string | undefined) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
   const text = before.file === hostSettingsFile(host, scope, machine) ? (changed ?? '') : before.text
-  const opened = { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') }
-  await showDiff(fileDiff(before.file, text, withHook({ ...hook, opened })), io)
+  return { ...hook, opened: { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') } }
 }
 
 function refuseTaken({ host, before, settings }: OpenedHostFile, name: string, { force }: AddOptions): void {
@@ -305,10 +318,15 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   refuseOthers(opened, name, options)
   const { before } = opened
   const after = withoutEntry(opened, name)
-  if (options.dryRun) return showDiff(fileDiff(before.file, before.text, after), io)
+  const hasHook = promptHooks[id] !== undefined
+  if (options.dryRun) {
+    await showDiff(fileDiff(before.file, before.text, after), io)
+    if (hasHook) await showHookRemoval(host, options.scope, after, io)
+    return
+  }
   await writeHostFile(before, after)
   const backup = backupPath(before)
-  if (promptHooks[id] !== undefined) await removeHook(host, options.scope)
+  if (hasHook) await removeHook(host, options.scope)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
   io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)

@@ -122,7 +122,7 @@ file as bytes: to hide the rows, name it in "exclude" there.`,
 
 /** Formats a mount as a line of the configuration, below a comment that explains its provider. */
 function writtenMount({ address, config }: SetUpMount): string {
-  const comment = (comments[config.provider] ?? '').split('\n').map((line) => `\n    // ${line}`)
+  const comment = comments[config.provider]?.split('\n').map((line) => `\n    // ${line}`) ?? []
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 

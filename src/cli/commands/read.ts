@@ -130,7 +130,7 @@ async function writeTold(
     ...out,
     write: async (data, writing) => {
       await out.write(data, writing)
-      progress.add(data.length)
+      progress.add(Buffer.byteLength(data))
     },
   }
   await write(told).finally(progress.end)

@@ -129,7 +129,7 @@ export function paragraphProperties(
   run: FormattedRun | undefined,
   styles: readonly ParagraphProperties[],
 ): ParagraphProperties {
-  if (run === undefined || run.properties.length < 2) return { isRowEnd: false }
+  if (run === undefined || run.properties.length < 2) return {}
   const style = styles[run.properties.readUInt16LE(0)] ?? {}
   return { isRowEnd: false, ...changedProperties(style, run.properties.subarray(2)) }
 }

@@ -92,9 +92,6 @@ export function withImpliedScopes(
   return [...all].sort()
 }
 
-/** Maximum number of URIs of a message that are checked: as many as one subscription has by default. */
-const maxUris = 1000
-
 /**
  * The scopes that operations require.
  *
@@ -106,8 +103,7 @@ export function createScopeRequirements(rules: readonly ScopeRule[], scopesOf: (
     rules.flatMap(({ scopes, methods }) => (typeof method === 'string' && methods?.includes(method) ? scopes : []))
   const ofMessage = (message: unknown): readonly string[] => {
     if (!isObject(message)) return []
-    const uris = [...urisOf(message.params)].slice(0, maxUris)
-    return [...byMethod(message.method), ...uris.flatMap(scopesOf)]
+    return [...byMethod(message.method), ...[...urisOf(message.params)].flatMap(scopesOf)]
   }
   return {
     /** Scopes that every request requires. */

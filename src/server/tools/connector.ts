@@ -128,7 +128,9 @@ function cutDocumentText(whole: string, id: string) {
   const end = whole.lastIndexOf('\n', maxTextLength - 1) + 1 || maxTextLength
   const shown = whole.slice(0, end).toWellFormed()
   const lines = shown.split('\n').length
-  const next = id.includes('?') || !shown.endsWith('\n') ? {} : { next: `${id}?lines=${lines}-` }
+  const [, document, first = '1'] = /^([^?]*)(?:\?lines=(\d+)-)?$/.exec(id) ?? []
+  const isCutAtLine = document !== undefined && shown.endsWith('\n')
+  const next = isCutAtLine ? { next: `${document}?lines=${Number(first) - 1 + lines}-` } : {}
   return { text: shown, metadata: { truncated: 'true', ...next } }
 }
 

@@ -75,7 +75,8 @@ export function searchTool(view: View): Tool {
       const limit = args.count('limit', limits)
       const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
       const after = afterIn(args.text('cursor'))
-      const mounts = await mountsIn(view, signal)
+      const all = await mountsIn(view, signal)
+      const mounts = all.slice(0, maxMounts)
       if (mounts.length === 0)
         return formatSearchAnswer(query, await byName(view, query, limit, signal), [noIndex], undefined)
       // If only the stored results of tools have a search, nothing else is indexed: search names as well.
@@ -106,6 +107,7 @@ export function searchTool(view: View): Tool {
         ...(asked.fresh && freshness.fresh !== true ? [staleNote] : []),
         ...shown.flatMap((one) => one.notes),
         ...(answers.length < found.length ? [unavailableNote] : []),
+        ...(all.length > mounts.length ? [tooManyNote] : []),
       ])
       const next = Object.fromEntries(
         shown.flatMap((one) => (one.next === undefined ? [] : [[one.mount.uriTemplate, one.next]])),
@@ -125,6 +127,7 @@ export function searchTool(view: View): Tool {
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
 /** Beginning of the addresses of results of tools. */
 const spillPrefix = 'spill://'
+const tooManyNote = `This server has more than ${maxMounts} searches, and only the first ${maxMounts} were queried.`
 const unavailableNote = 'At least one mount could not be searched now.'
 
 function formatSearchAnswer(
@@ -194,13 +197,14 @@ function resultOf(hit: FoundHit): Result {
   }
 }
 
+/** Returns the searches in the view: at least one more than are queried, if there are more. */
 async function mountsIn(view: View, signal: AbortSignal): Promise<readonly SearchMount[]> {
   const found: SearchMount[] = []
   for await (const { items } of iteratePages((query) => view.templates(query, { signal }), { maxPages })) {
     found.push(...findSearchMounts(items))
-    if (found.length >= maxMounts) break
+    if (found.length > maxMounts) break
   }
-  return found.slice(0, maxMounts)
+  return found
 }
 
 /** Queries one search. Returns its failure as a value, so that the other searches still answer. */

@@ -108,18 +108,23 @@ export async function querySearches(
             0,
           ),
     notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(notesAboveHits)])],
-    ...defined({ asOf: freshnessOf(found).asOf }),
-    pending: found.reduce((sum, { pending = 0 }) => sum + pending, 0),
+    // All hits are as old as the first ones.
+    ...defined({ asOf: (before ?? freshnessOf(found)).asOf }),
+    pending: before?.pending ?? found.reduce((sum, { pending = 0 }) => sum + pending, 0),
     next: new Map(
-      answers.flatMap((answer) =>
-        'found' in answer && answer.found.next !== undefined && found.includes(answer.found)
-          ? [[answer.mount.address, answer.found.next] as const]
-          : [],
+      answers.flatMap((answer) => {
+        const { address } = answer.mount
+        const isShown = 'found' in answer && found.includes(answer.found)
+        const next = 'error' in answer ? before?.next.get(address) : isShown ? answer.found.next : undefined
+        return next === undefined ? [] : [[address, next] as const]
+      }),
+    ),
+    failed: [
+      ...(before?.failed ?? []).filter(({ address }) => !asked.some((mount) => mount.address === address)),
+      ...answers.flatMap((answer) =>
+        'error' in answer ? [{ address: answer.mount.address, error: answer.error }] : [],
       ),
-    ),
-    failed: answers.flatMap((answer) =>
-      'error' in answer ? [{ address: answer.mount.address, error: answer.error }] : [],
-    ),
+    ],
   }
 }
 

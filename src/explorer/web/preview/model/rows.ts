@@ -270,8 +270,13 @@ export function parseLines(text: string): readonly unknown[] {
 export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined
-  const names = [...new Set(objects.slice(0, 200).flatMap((object) => Object.keys(object)))]
-  if (names.length === 0 || names.length > 60) return undefined
+  const found = new Set<string>()
+  for (const object of objects) {
+    for (const name of Object.keys(object)) found.add(name)
+    if (found.size > 60) return undefined
+  }
+  const names = [...found]
+  if (names.length === 0) return undefined
   return [names, ...objects.map((object) => names.map((name) => cellOf(object[name])))]
 }
 
