@@ -97,7 +97,7 @@ describe.each(eras)('$name', (era) => {
       return async () => subscription?.close()
     }
 
-    test('is told by the capabilities that it can subscribe', () => {
+    test('gets capabilities that offer subscriptions and list changes', () => {
       const { resources } = connection.client.getServerCapabilities() ?? {}
       expect(resources).toEqual({ subscribe: true, listChanged: true })
     })

@@ -96,7 +96,7 @@ describe('--remote', () => {
       expect((await hikidashi('read', 'README.md', '--remote', `${url}#${ref}`)).out).toContain('weighed')
   })
 
-  it('reports that it uses an older copy if the repository does not answer', async () => {
+  it('uses an older copy if the repository does not answer, and says so; without a copy it fails', async () => {
     await hikidashi('ls', '--remote', url)
     renameSync(origin, `${origin}-gone`)
     try {
@@ -111,7 +111,7 @@ describe('--remote', () => {
     }
   })
 
-  it('fetches after a fetch that was killed, whatever files it left behind', async () => {
+  it('fetches also after a killed fetch that left lock files and temporary files behind', async () => {
     await hikidashi('ls', '--remote', url)
     const remotes = join(root, 'cache/hikidashi/remote')
     const folders = readdirSync(remotes).filter((name) => existsSync(join(remotes, name, 'demo/.git/refs/hikidashi')))
@@ -144,7 +144,7 @@ describe('--remote', () => {
   it.each([
     ['more than 200,000 files', 200_001, 1],
     ['more than 1 GiB', 257, 4 * 1024 * 1024],
-  ])('refuses a commit with %s, and writes none of its files', async (refusal, files, bytes) => {
+  ])('refuses a commit of %s, and writes none of its files', async (refusal, files, bytes) => {
     const piped = (input: Uint8Array | string, ...args: readonly string[]) =>
       String(execFileSync('git', args, { cwd: origin, input, stdio: 'pipe' })).trim()
     const blob = piped(Buffer.alloc(bytes), 'hash-object', '-w', '--stdin')

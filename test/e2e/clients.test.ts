@@ -64,7 +64,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       expect(uris).toContain(`${sampleAddress}/readme.md`)
     })
 
-    test('reads the listed resources', async () => {
+    test('reads a resource with a Japanese name by its listed URI', async () => {
       const { uris } = await listAll(client)
       const japanese = uris.find((uri) => uri.endsWith('.md') && uri.includes('%')) ?? 'none'
       expect((await client.readResource({ uri: japanese })).contents).toMatchObject([

@@ -143,7 +143,7 @@ describe('a stored log of events', () => {
     { seed, of: 'restarts', kills: false },
     { seed, of: 'restarts and kills', kills: true },
   ])
-  test.each(runs)('continues after $of without a loss (HIKIDASHI_SEED=$seed)', async ({ seed, kills }) => {
+  test.each(runs)('reports each write after $of, as an event or, only after a kill, as a gap (HIKIDASHI_SEED=$seed)', async ({ seed, kills }) => {
     const random = randomOf(seed)
     const source = listed()
     const { rows, open } = storeOfLog()
@@ -229,7 +229,7 @@ describe('a stored log of events', () => {
     await expect.poll(async () => (await reader.since(after.position, { limit: 100 })).changes.length).toBe(1)
   })
 
-  test('has no gap and loses no later change if a source cannot be listed at its end', async () => {
+  test('has no gap and loses no later change after a restart if a source could not be listed at shutdown', async () => {
     const source = listed()
     let isSlow = false
     const slow: typeof source = {
@@ -279,7 +279,7 @@ describe('a stored log of events', () => {
     expect([...rows]).toEqual([])
   })
 
-  test('keeps the ids of its events after a restart, and reports a gap for a source with an incomplete listing', async () => {
+  test('keeps the ids of its events after a restart, and reports a gap for a source whose listing does not show changes', async () => {
     const source = listed()
     const other = live({ a: '' })
     const { open } = storeOfLog()
@@ -325,8 +325,8 @@ describe('the check of events', () => {
   })
   test.each([
     ['a write without an event', [write, poll(['a']), write, poll([])]],
-    ['an event of something else', [write, poll(['a', 'b'])]],
-    ['a gap that is told before the write', [poll([], true), write, poll([])]],
+    ['an event for a path that was not written', [write, poll(['a', 'b'])]],
+    ['a write without an event after an earlier gap', [poll([], true), write, poll([])]],
   ])('finds %s', (_, facts) => {
     expect(validateEvents(facts)).toHaveLength(1)
   })
