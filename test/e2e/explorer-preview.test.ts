@@ -60,7 +60,7 @@ requires(
   const handlers = [/inline event handler/, /Blocked script execution/]
   const ran = (page: Page) => page.evaluate(() => Reflect.get(window, 'ran') === true)
 
-  test('a Markdown document is rendered and sanitized, and its links work', async () => {
+  test('a Markdown document is rendered and sanitized, and its links open other files', async () => {
     const page = await open('file:///site/guide.md', { allowed: handlers })
     const document = page.locator('.markdown')
     await document.locator('h1', { hasText: '引き出しの手引き' }).waitFor()
@@ -216,7 +216,7 @@ requires(
     expect(await page.locator('.chart-table tbody tr').count()).toBe(2)
   })
 
-  test('pictures are drawn from bytes, and SVG and HTML run no code', async () => {
+  test('pictures are drawn from bytes, and an SVG picture runs no code', async () => {
     const page = await open('file:///site/picture.png')
     await page.getByText('120 × 80 pixels').waitFor()
     await show(page, 'file:///site/drawing.svg')
@@ -267,7 +267,7 @@ requires(
     await page.getByRole('grid').getByText('花子').waitFor()
   })
 
-  test('a folder is a list with links, and a binary file shows its bytes', async () => {
+  test('a folder is a list with links, a binary file shows its bytes, and an empty or missing file says so', async () => {
     const page = await open('file:///site/folder/')
     await page.getByRole('option', { name: /二\.txt/ }).waitFor()
     expect(await axe(page)).toEqual([])

@@ -257,7 +257,7 @@ describe('a git watch', () => {
     expect(elsewhere).not.toContain('HEAD/src/b.txt')
   })
 
-  test('starts before there is a commit', async () => {
+  test('starts in a repository without commits, and reports the first one', async () => {
     const watch = await begin()
     const expected = ['+HEAD/', 'main/', 'refs/heads/main/', 'log', 'branches', 'status']
     await beside(watch, expected, () => fill())
@@ -370,7 +370,7 @@ describe('a git watch', () => {
     await expect(startWatching(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('can be switched off, and compares at most ten times a second', async () => {
+  test('can be switched off, and refuses an interval of comparisons below 100 ms', async () => {
     fill()
     expect((await open({ watch: false })).watch).toBeUndefined()
     await expect(open({ reconcile: 99 })).rejects.toMatchObject({ kind: 'invalid' })

@@ -165,7 +165,7 @@ suite('the Inspector', () => {
     ['stdio', 'legacy'],
   ] as const
   describe.each([...someOf('its shell', shells, 2, volume / 2)])(
-    'the command of the Inspector over %s, era %s',
+    'as mcpdo over %s, era %s',
     (transport, era) => {
       const name = `${transport}-${era}`
       const mcpdo = async (...args: readonly string[]) => {

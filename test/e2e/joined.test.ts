@@ -141,7 +141,7 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect(await sockets()).toEqual([])
   })
 
-  test('are joined only with the same command line, and not with --no-share', async () => {
+  test('are one process only with the same command line, and not with --no-share', async () => {
     const first = await openHost()
     const other = await openHost('--only', 'files')
     expect(await sockets()).toHaveLength(2)
