@@ -533,7 +533,7 @@ describe('a PostgreSQL catalog of 10,000 tables', () => {
     expect(proxy.executed - before).toBeLessThan(20)
   }, 60_000)
 
-  test('does not end a shared query when one of its callers leaves', async () => {
+  test('is still described to a caller when another caller of the same query leaves', async () => {
     const provider = await open({ schemas: ['large'] })
     const gone = new AbortController()
     const left = provider.read({ path: 't1/schema', params: new Map() }, { ...context, signal: gone.signal })
@@ -554,8 +554,8 @@ describe('changes of PostgreSQL', () => {
   ] as const
 
   test.each([
-    ['found by looking', 200, false],
-    ['told by an event trigger', 3_600_000, true],
+    ['by comparing the catalog', 200, false],
+    ['by an event trigger', 3_600_000, true],
   ] as const)(
     'are reported %s',
     async (_, reconcile, trigger) => {

@@ -132,7 +132,7 @@ describe.each(some)('$name', (era) => {
       expect((await complete('path', 'p')).values).toEqual(['plan.md'])
     })
 
-    test('is notified when a prompt appears', async () => {
+    test('is notified when a prompt changes', async () => {
       const stream = modern ? await client.listen?.({ promptsListChanged: true }) : undefined
       // Before 2026-07-28 nobody says when it is listened to: something changes until it is heard.
       let count = 0

@@ -121,7 +121,7 @@ describe('three replicas', () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 200, 404])
   })
 
-  test('all report a change of a polled source, while one of them polls', async () => {
+  test('all report a change of a polled source, while only one of them polls', async () => {
     const heard = await Promise.all(
       replicas.map(async ({ url }, at) => hear(at === 1 ? era2025 : era2026, url, [item])),
     )
@@ -187,7 +187,7 @@ describe('three replicas', () => {
       await vi.waitFor(() => expect(told, uri).toContain('notifications/resources/list_changed'), patience)
   })
 
-  test.each([86_400_000, -86_400_000])('are unaffected when the clock of one jumps by %i ms', async (jump) => {
+  test.each([86_400_000, -86_400_000])('report changes and accept cursors also after the clock of one jumps by %i ms', async (jump) => {
     const sessions = await Promise.all(replicas.map(({ url }) => connect(era2025, url)))
     const heard = await Promise.all(sessions.map((client) => listenTo(client, era2025.revision, [item])))
     for (const client of sessions) await client.readResource({ uri: item })
@@ -244,7 +244,7 @@ describe('three replicas', () => {
       expect(looked).toEqual(expect.arrayContaining(['connect', 'list', 'read', 'subscribe', 'unknown', 'clock']))
     })
 
-    test.each(eras.slice(1))('$name: serve twelve clients that list, read and subscribe', async (era) => {
+    test.each(eras.slice(1))('let twelve clients of $name read a resource, and notify them of its change', async (era) => {
       const some = await Promise.all(Array.from({ length: 12 }, () => connect(era, `${proxy.url}/mcp`)))
       const uri = 'docs://shared/1.md'
       const heard = await Promise.all(some.map((client) => listenTo(client, era.revision, [uri])))
