@@ -128,7 +128,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('has no any, no default exports and no directive that silences the compiler', () => {
+  test('uses no type any, no default export and no directive that silences the compiler', () => {
     const faults = texts.filter(
       ({ file, text }) =>
         /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text) &&

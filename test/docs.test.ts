@@ -103,7 +103,7 @@ describe('the documentation', () => {
     expect(new Set(rows).size).toBe(rows.length)
   })
 
-  test('links to pages and headings that are there', () => {
+  test('links only to pages and headings that exist', () => {
     const anchors = (page: string) =>
       [...textOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
         (match[1] ?? '')

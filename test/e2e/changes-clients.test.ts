@@ -144,7 +144,7 @@ describe.each(eras)('$name', (era) => {
 
     // The oldest clients do not say which process they have started.
     test.skipIf(/ 1\.(?:0|12)\./.test(era.name) && transport === 'stdio')(
-      'is notified of the end when the server stops',
+      'notices that the server has stopped',
       async () => {
         const { client } = connection
         let isOver = false

@@ -79,7 +79,7 @@ describe('--remote', () => {
     expect(out).not.toContain('env://')
   })
 
-  it('packs a context that helps with a question', async () => {
+  it('packs a context for a question from the repository', async () => {
     const { out, code } = await hikidashi('pack', 'how are anchors weighed', '--budget', '1000', '--remote', url)
     expect(code).toBe(0)
     expect(out).toContain('`file:///team/demo/README.md`')
@@ -130,7 +130,7 @@ describe('--remote', () => {
     expect(left.length, 'the lock of this repository is released').toBe(folders.length - 1)
   })
 
-  it('fetches one repository for several commands at once', async () => {
+  it('serves several commands that fetch the same repository at once', async () => {
     git('tag', '--force', 'together')
     const several = await Promise.all(
       Array.from({ length: 4 }, () => started('read', 'README.md', '--remote', `${url}#together`)),

@@ -184,15 +184,18 @@ describe('read', () => {
     [['templates'], /file:/],
     [['check'], /^ok /],
     [['hosts'], /./],
-  ] as const)('and other commands with -o write their output to a file, or report that it cannot be written: %j', async (words, pattern) => {
-    const file = join(home, 'printed.txt')
-    const { code, out } = await cli(...words, '-o', file)
-    expect({ code, out }).toEqual({ code: 0, out: '' })
-    expect(await readFile(file, 'utf8')).toMatch(pattern)
-    const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
-    expect(away).toMatchObject({ code: 1, out: '' })
-    expect(away.err).toContain('cannot be written')
-  })
+  ] as const)(
+    'and other commands with -o write their output to a file, or report that it cannot be written: %j',
+    async (words, pattern) => {
+      const file = join(home, 'printed.txt')
+      const { code, out } = await cli(...words, '-o', file)
+      expect({ code, out }).toEqual({ code: 0, out: '' })
+      expect(await readFile(file, 'utf8')).toMatch(pattern)
+      const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
+      expect(away).toMatchObject({ code: 1, out: '' })
+      expect(away.err).toContain('cannot be written')
+    },
+  )
 
   test('prints the listing of a directory that is given as a path, with or without a slash, or as a URI with a slash', async () => {
     for (const what of ['docs', 'docs/', uri('docs/')])

@@ -250,17 +250,20 @@ test('a change of a resource is reported for its subscribed URI and directory, i
 test.each([
   ['one piece', (text: string) => [text]],
   ['single bytes', (text: string) => [...text]],
-])('events of a stream are parsed with every kind of line end, also if it is cut off later (received in %s)', async (_, cut) => {
-  const seen: string[] = []
-  const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
-  const pieces = cut(text).values()
-  const body = new ReadableStream<Uint8Array>({
-    pull: (controller) => {
-      const { value, done } = pieces.next()
-      if (done) controller.error(new Error('cut off'))
-      else controller.enqueue(Buffer.from(value))
-    },
-  })
-  await readEvents(body, (data) => seen.push(data))
-  expect(seen).toEqual(['1', '2\n\u2028', '4'])
-})
+])(
+  'events of a stream are parsed with every kind of line end, also if it is cut off later (received in %s)',
+  async (_, cut) => {
+    const seen: string[] = []
+    const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
+    const pieces = cut(text).values()
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const { value, done } = pieces.next()
+        if (done) controller.error(new Error('cut off'))
+        else controller.enqueue(Buffer.from(value))
+      },
+    })
+    await readEvents(body, (data) => seen.push(data))
+    expect(seen).toEqual(['1', '2\n\u2028', '4'])
+  },
+)

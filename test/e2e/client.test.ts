@@ -70,7 +70,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       expect((await view.read('file:///docs/sub/b.md')).contents).toEqual([{ uri: 'file:///docs/sub/b.md', text: '' }])
     })
 
-    test('states how long an answer may be cached', async () => {
+    test('gives answers with its cache times, or without any before revision 2026-07-28', async () => {
       const view = await open(await target())
       const cache = revision === '2026-07-28' ? { ttlMs: 5000, scope: 'public' } : { ttlMs: 0, scope: 'private' }
       expect((await view.list()).cache).toEqual(cache)

@@ -52,26 +52,23 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
     })
 
     // 2024-11-05 has a transport of its own, which is off by default.
-    test.each(eras.slice(1))(
-      'lets the client $name list, read, and be notified of a change',
-      async (era) => {
-        const { client, revision } = await era.connect({ url: `${proxy.url}/mcp` })
-        expect(revision).toBe(era.revision)
-        const { resources } = await client.listResources()
-        expect(resources.map(({ uri }) => uri)).toContain('file:///site/a.md')
-        const { contents } = await client.readResource({ uri: 'file:///site/large.txt' })
-        expect(contents).toMatchObject([{ text: 'x'.repeat(900_000) }])
+    test.each(eras.slice(1))('lets the client $name list, read, and be notified of a change', async (era) => {
+      const { client, revision } = await era.connect({ url: `${proxy.url}/mcp` })
+      expect(revision).toBe(era.revision)
+      const { resources } = await client.listResources()
+      expect(resources.map(({ uri }) => uri)).toContain('file:///site/a.md')
+      const { contents } = await client.readResource({ uri: 'file:///site/large.txt' })
+      expect(contents).toMatchObject([{ text: 'x'.repeat(900_000) }])
 
-        const heard: EraNotification[] = []
-        client.fallbackNotificationHandler = async (notification) => void heard.push(notification)
-        const uri = 'file:///site/a.md'
-        if (era.revision === '2026-07-28') await client.listen?.({ resourceSubscriptions: [uri] })
-        else await client.subscribeResource({ uri })
-        folder.write({ 'site/a.md': `# A for ${era.name}\n` })
-        await expect.poll(() => heard.map(({ params }) => params?.uri)).toContain(uri)
-        await client.close()
-      },
-    )
+      const heard: EraNotification[] = []
+      client.fallbackNotificationHandler = async (notification) => void heard.push(notification)
+      const uri = 'file:///site/a.md'
+      if (era.revision === '2026-07-28') await client.listen?.({ resourceSubscriptions: [uri] })
+      else await client.subscribeResource({ uri })
+      folder.write({ 'site/a.md': `# A for ${era.name}\n` })
+      await expect.poll(() => heard.map(({ params }) => params?.uri)).toContain(uri)
+      await client.close()
+    })
 
     test('has a valid certificate, and does not publish probes and metrics', async () => {
       const script = `for (const path of ['/healthz', '/readyz', '/metrics', '/mcp'])

@@ -222,7 +222,7 @@ describe('a text in an encoding with one byte for each character', () => {
         }
       })
 
-  test('has the euro sign if it is in ISO 8859-15', () => {
+  test('is decoded with the euro sign if it is in ISO 8859-15', () => {
     const text = 'Boligpriserne i København er høje: 3146 €/m², og der må påregnes udgifter til både vand og varme.'
     const bytes = iconv.encode(text, 'iso-8859-15')
     expect(decodeBytes(bytes, detectEncoding(bytes) ?? '')).toBe(text)

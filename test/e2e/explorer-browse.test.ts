@@ -57,7 +57,7 @@ requires(
     for (const key of keys) await page.keyboard.press(key)
   }
 
-  test('the keyboard moves in the tree, picks and shows resources, and every place has a link', async () => {
+  test('the keyboard moves in the tree, picks and shows resources, and the address of the page names the shown resource', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     expect(await active(page)).toBe('Big')

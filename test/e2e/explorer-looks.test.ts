@@ -181,7 +181,7 @@ requires(
     expect(await page.locator('.basket-item').innerText()).toContain('brew.ts')
   })
 
-  test('a file has the badge of its language, and a file without one the icon of its type', async () => {
+  test('a source file has the badge of its language, and a Markdown file an icon without text', async () => {
     const page = await tabs.open(`${explorer.url}#uri=file:///site/`)
     const iconOf = (name: string) => page.locator('.folder-row', { hasText: name }).locator('svg')
     await iconOf('brew.ts').waitFor()

@@ -92,7 +92,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a text that was opened before and has changed since shows the difference, or says that it is not known', async () => {
+  test('a text that was opened before and has changed since shows the difference, or says that the earlier text is no longer kept', async () => {
     const lines = Array.from({ length: 80 }, (_, at) => `line ${at}`)
     folder.write({ 'site/log/day.txt': `${lines.join('\n')}\n`, 'site/log/short.txt': 'one\n' })
     const page = await open('file:///site/log/day.txt')
@@ -364,7 +364,7 @@ requires(
     await page.locator('.text .line', { hasText: 'not bold' }).waitFor()
   })
 
-  test('the details show the known facts, and a copy is saved under a harmless name', async () => {
+  test('the details show the encoding and the command that reads the file, and a download has the name of the file', async () => {
     const page = await open('file:///site/sales.csv', { locale: 'ja-JP' })
     await page.getByRole('button', { name: '詳細' }).click()
     const details = page.locator('.details')

@@ -139,7 +139,7 @@ describe('while a server opens its mounts,', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('it needs no request with --strict', async () => {
+  test('with --strict, it waits for no request', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     await write(certificates)

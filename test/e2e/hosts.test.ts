@@ -248,15 +248,19 @@ test('an MCP bundle with a configuration serves its mounts with the secrets that
 })
 
 // Most of it is compressing what the last one has as well.
-test.runIf(isThorough)('an MCP bundle for all systems has the builds of SQLite for each of them', { timeout: 120_000 }, async () => {
-  const [everywhere, one] = [join(root, 'everywhere'), join(root, 'one.mcpb')]
-  const made = await started('bundle', 'mcpb', '--output', one, '--json')
-  const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
-  expect(all).toMatchObject({ code: 0, err: '' })
-  expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
-  await unpack(`${everywhere}.mcpb`, everywhere)
-  const manifest = JSON.parse(await readFile(join(everywhere, 'manifest.json'), 'utf8'))
-  expect(manifest.compatibility.platforms.toSorted()).toEqual(['darwin', 'linux', 'win32'])
-  const vendor = join(dirname(dirname(join(everywhere, manifest.server.entry_point))), 'vendor')
-  expect((await readdir(vendor)).filter((name) => name.endsWith('.node'))).toHaveLength(8)
-})
+test.runIf(isThorough)(
+  'an MCP bundle for all systems has the builds of SQLite for each of them',
+  { timeout: 120_000 },
+  async () => {
+    const [everywhere, one] = [join(root, 'everywhere'), join(root, 'one.mcpb')]
+    const made = await started('bundle', 'mcpb', '--output', one, '--json')
+    const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
+    expect(all).toMatchObject({ code: 0, err: '' })
+    expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
+    await unpack(`${everywhere}.mcpb`, everywhere)
+    const manifest = JSON.parse(await readFile(join(everywhere, 'manifest.json'), 'utf8'))
+    expect(manifest.compatibility.platforms.toSorted()).toEqual(['darwin', 'linux', 'win32'])
+    const vendor = join(dirname(dirname(join(everywhere, manifest.server.entry_point))), 'vendor')
+    expect((await readdir(vendor)).filter((name) => name.endsWith('.node'))).toHaveLength(8)
+  },
+)

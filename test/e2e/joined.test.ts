@@ -292,9 +292,9 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
   })
 })
 
-describe.skipIf(process.platform === 'win32')('a server joins no other one', () => {
+describe.skipIf(process.platform === 'win32')('a server does not join another one', () => {
   test.each([
-    ['with another git', () => ({ env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` } })],
+    ['with another git program', () => ({ env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` } })],
     ['with other settings of git', () => ({ env: { GIT_CONFIG_GLOBAL: '/dev/null' } })],
     ['with other options of Node', () => ({ env: { NODE_OPTIONS: '--max-old-space-size=500' } })],
     ['of a folder that is spelled in another way', () => ({ what: [join(root, 'link')] })],

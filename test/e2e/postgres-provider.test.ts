@@ -458,7 +458,7 @@ test.each([
   ['EUC_JP', ['A', 'a/b', '注文', '顧客', '顧客マスタのとてもとても長い名前の表二十字', 'ｱ']],
   ['LATIN1', ['a~', '\u0085x', 'ä', 'ü']],
 ])(
-  'a PostgreSQL database in %s has its names and order unchanged',
+  'a PostgreSQL database in the encoding %s is listed with its names unchanged, in byte order',
   async (encoding, names) => {
     await database.run(`CREATE DATABASE other_encoding ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`)
     const { default: pg } = await import('pg')

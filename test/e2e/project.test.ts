@@ -110,7 +110,7 @@ describe('one configuration over the repository of this project', () => {
     expect(await read('HTTP', 'env://process/LANG')).toMatchObject({ text: 'ja_JP.UTF-8' })
   })
 
-  test.each(transports)('completes in every source over %s', async (transport) => {
+  test.each(transports)('completes variables of every source over %s', async (transport) => {
     expect(await complete(transport, 'file:///hikidashi/{+path}', 'path', 'src/ind')).toEqual(['src/index.ts'])
     expect(await complete(transport, 'git://hikidashi/log{?path,since,until,author,limit,ref}', 'ref', 'HE')).toEqual([
       'HEAD',

@@ -653,7 +653,10 @@ const brokenOthers: Mutants<
     'templates that never come': (inner) => ({ ...inner, templates: never }),
   },
   templates: {
-    'a template that does not compile': (inner) => ({ ...inner, templates: async () => [{ template: '{', name: 'broken' }] }),
+    'a template that does not compile': (inner) => ({
+      ...inner,
+      templates: async () => [{ template: '{', name: 'broken' }],
+    }),
     'a template without a name': (inner) => ({ ...inner, templates: async () => [{ template: '{+path}', name: '' }] }),
     'a template with a priority over 1': (inner) => ({
       ...inner,
@@ -667,8 +670,14 @@ const brokenOthers: Mutants<
     }),
   },
   completion: {
-    'a completion with 101 values': (inner) => ({ ...inner, complete: async () => ({ values: Array.from({ length: 101 }, String) }) }),
-    'a total below the number of values': (inner) => ({ ...inner, complete: async () => ({ values: ['a', 'b'], total: 1 }) }),
+    'a completion with 101 values': (inner) => ({
+      ...inner,
+      complete: async () => ({ values: Array.from({ length: 101 }, String) }),
+    }),
+    'a total below the number of values': (inner) => ({
+      ...inner,
+      complete: async () => ({ values: ['a', 'b'], total: 1 }),
+    }),
     'a lone surrogate': (inner) => ({ ...inner, complete: async () => ({ values: ['\ud800'] }) }),
     'a value that is not known any more once it is typed': (inner) => ({
       ...inner,

@@ -42,7 +42,11 @@ describe('a recorded history', () => {
   })
 
   const broken: readonly (readonly [what: string, found: Check, facts: readonly Fact[]])[] = [
-    ['a change is reported before the acknowledgement', 'V1', [open, ask('x:a'), updated('x:a'), ack('x:a'), end('cut')]],
+    [
+      'a change is reported before the acknowledgement',
+      'V1',
+      [open, ask('x:a'), updated('x:a'), ack('x:a'), end('cut')],
+    ],
     ['a subscription stream is acknowledged twice', 'V1', [...begun, ack('x:a'), end('cut')]],
     ['a stream ends with a result, but was never acknowledged', 'V1', [open, ask('x:a'), end('result')]],
     ['a write is not reported on an open stream', 'V2', [...begun, write('x:a', 1)]],
@@ -73,8 +77,16 @@ describe('a recorded history', () => {
         ...[read('x:a', 1, 10), end('cut')],
       ],
     ],
-    ['a change is reported of a resource without a subscription', 'V4', [...begun, write('x:b', 0), updated('x:b'), end('cut')]],
-    ['a subscription is acknowledged that the client did not request', 'V4', [...begun.slice(0, 3), ack('x:a', 'x:b'), end('cut')]],
+    [
+      'a change is reported of a resource without a subscription',
+      'V4',
+      [...begun, write('x:b', 0), updated('x:b'), end('cut')],
+    ],
+    [
+      'a subscription is acknowledged that the client did not request',
+      'V4',
+      [...begun.slice(0, 3), ack('x:a', 'x:b'), end('cut')],
+    ],
     [
       'a change is reported of a resource that the client may not see',
       'V4',
@@ -85,7 +97,11 @@ describe('a recorded history', () => {
       'V4',
       [...[write('x:a', 0), open, ask('x:'), ack('x:'), quiet], ...[write('x:secret/s', 0), updated('x:'), end('cut')]],
     ],
-    ['more changes are reported than happened', 'V4', [...begun, write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]],
+    [
+      'more changes are reported than happened',
+      'V4',
+      [...begun, write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')],
+    ],
     [
       'a change is reported after the subscription was ended',
       'V4',
@@ -100,8 +116,16 @@ describe('a recorded history', () => {
         ...[write('x:new', 0, { listed: true }), quiet, { ...ack(), list: true } as Fact, end('cut')],
       ],
     ],
-    ['a client gets a message that belongs to no request or subscription', 'V4', [{ kind: 'stray', client: 1, text: 'hello' }]],
-    ['a list has a resource that the client may not see', 'V4', [{ kind: 'list', client: 1, principal: 'guest', uris: ['x:secret/s'] }]],
+    [
+      'a client gets a message that belongs to no request or subscription',
+      'V4',
+      [{ kind: 'stray', client: 1, text: 'hello' }],
+    ],
+    [
+      'a list has a resource that the client may not see',
+      'V4',
+      [{ kind: 'list', client: 1, principal: 'guest', uris: ['x:secret/s'] }],
+    ],
     ['a read returns a mixture of two versions', 'V5', [write('x:a', 0), read('x:a', 'torn', 1)]],
     ['a read returns a version that was never written', 'V5', [write('x:a', 0), read('x:a', 3, 1)]],
     [
@@ -119,8 +143,16 @@ describe('a recorded history', () => {
       'V7',
       [write('x:a', 0), { kind: 'list', client: 1, principal: 'p', uris: [] }],
     ],
-    ['a client reads an older version after a newer one', 'V8', [write('x:a', 0), write('x:a', 1), read('x:a', 1, 2), read('x:a', 0, 3)]],
-    ['a server stops without ending a stream with its result', 'V9', [...begun, { kind: 'closing', streams: [0] }, end('cut')]],
+    [
+      'a client reads an older version after a newer one',
+      'V8',
+      [write('x:a', 0), write('x:a', 1), read('x:a', 1, 2), read('x:a', 0, 3)],
+    ],
+    [
+      'a server stops without ending a stream with its result',
+      'V9',
+      [...begun, { kind: 'closing', streams: [0] }, end('cut')],
+    ],
     ['a change is reported after the end of a stream', 'V9', [...begun, end('result'), updated('x:a')]],
     ['a watch remains after all clients have gone', 'V10', [{ kind: 'remains', what: 'watch', count: 1 }]],
   ]
