@@ -65,7 +65,7 @@ async function connectTo(era: Era, open: (typeof transports)[number][1]): Promis
   }
 }
 
-describe.each(eras)('$name', (era) => {
+describe.each(eras)('the client $name', (era) => {
   describe.each(someOf(`changes ${era.name}`, transports))('over %s', (transport, open) => {
     let connection: Connection
     const slug = `${era.name.replace(/\W+/g, '-')}-${transport}`
@@ -167,7 +167,7 @@ describe.each(eras)('$name', (era) => {
   })
 })
 
-describe.each(eras)('$name, with sources that report no changes', (era) => {
+describe.each(eras)('the client $name, with sources that report no changes,', (era) => {
   test.each(['stdio', 'HTTP'])('is offered no subscriptions, and cannot subscribe, over %s', async (transport) => {
     let place: Place = stillCommand(folder)
     if (transport === 'HTTP') {

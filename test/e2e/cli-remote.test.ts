@@ -60,7 +60,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-describe('--remote', () => {
+describe('the option --remote', () => {
   it('serves the files of a repository as they were committed', async () => {
     const listed = await started('ls', '-r', '--only', 'files', '--remote', url)
     expect(listed.out.split('\n')).toEqual(

@@ -21,7 +21,7 @@ afterAll(() => rm(home, { recursive: true, force: true }))
 const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
 const cli = (...args: readonly string[]) => run(args, { cwd: folder })
 
-describe('serve', () => {
+describe('hikidashi serve', () => {
   test('over stdio writes only the protocol to stdout', async () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const { code, out, err } = await run(['serve', '.'], { cwd: folder, input: `${JSON.stringify(request)}\n` })

@@ -33,7 +33,7 @@ async function watch(args: readonly string[], cwd = folder) {
   return { ...command, headline, lines: () => out.split('\n').slice(0, -1) }
 }
 
-describe('watch', () => {
+describe('hikidashi watch', () => {
   test('prints changes in files and folders, until Ctrl-C', async () => {
     const { child, ended, headline, lines } = await watch(['README.md', uri('docs/'), 'README.md'])
     expect(headline).toBe('Watching 2 URIs. Ctrl-C ends it.')

@@ -60,7 +60,7 @@ describe('the command line', () => {
   })
 })
 
-describe('ls', () => {
+describe('hikidashi ls', () => {
   test('lists the mounts', async () => {
     expect(await started('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
     expect(await started('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
@@ -137,7 +137,7 @@ describe('ls', () => {
   })
 })
 
-describe('read', () => {
+describe('hikidashi read', () => {
   test('prints a text unchanged, by its path and by its URI', async () => {
     const out = await readFile(join(folder, 'docs/numbers.txt'), 'utf8')
     expect(await cli('read', 'docs/numbers.txt')).toMatchObject({ code: 0, out, err: '' })
@@ -260,7 +260,7 @@ describe('read', () => {
   })
 })
 
-describe('templates and complete', () => {
+describe('hikidashi templates and complete', () => {
   test('print the templates, and values for their variables', async () => {
     const { code, out } = await cli('templates')
     expect(code).toBe(0)
@@ -281,7 +281,7 @@ describe('templates and complete', () => {
   })
 })
 
-describe('check', () => {
+describe('hikidashi check', () => {
   test('prints a line for each mount of a sound folder, and exits with 0', async () => {
     const { code, out, err } = await cli('check')
     expect({ code, out }).toMatchObject({
@@ -365,7 +365,7 @@ describe('check', () => {
   })
 })
 
-describe('init', () => {
+describe('hikidashi init', () => {
   test('writes a configuration that check accepts, and overwrites none', async () => {
     const target = join(home, 'fresh')
     await mkdir(join(target, 'docs'), { recursive: true })
@@ -417,7 +417,7 @@ describe('init', () => {
     expect((await runHere(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })
 
-  test('prints commands that a shell accepts, for a folder of any name', async () => {
+  test('prints a command that a shell accepts for a folder with spaces and quotes in its name', async () => {
     const target = join(home, "two words 'ja'")
     await mkdir(target)
     const { err } = await runHere(['init'], { cwd: target })

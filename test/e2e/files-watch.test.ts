@@ -56,7 +56,7 @@ async function idle(): Promise<number> {
   return 0
 }
 
-describe('a files watch', () => {
+describe('the watch of a files mount', () => {
   test('reports files that are created, changed and deleted, and no directory', async () => {
     folder.write({ 'a.txt': 'a', 'd/b.txt': 'b' })
     const watching = await begin()
@@ -334,7 +334,7 @@ describe('a files watch', () => {
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { timeout: 20_000 })
   })
 
-  test('is absent if it is switched off; an invalid interval is refused', async () => {
+  test('is absent if it is switched off, and an invalid interval for its comparisons is refused', async () => {
     expect((await open({ watch: false })).watch).toBeUndefined()
     await provider.close?.()
     for (const reconcile of [0, 99, Number.NaN, 2 ** 31])

@@ -76,7 +76,7 @@ function fill() {
   return repository.commit('first')
 }
 
-describe('a git watch', () => {
+describe('the watch of a git mount', () => {
   test('reports the files that a commit changed, at HEAD and at the branch, and the generated pages such as the log', async () => {
     fill()
     const watch = await begin()
@@ -403,7 +403,7 @@ requires(
   hasReftable(),
   'needs git 2.45 or newer',
 )('with refs in the reftable format,', () => {
-  test('a git watch reports commits and new branches', async () => {
+  test('the watch of a git mount reports commits and new branches', async () => {
     repository = makeReftable(join(folder.path, 'tables'))
     fill()
     const watch = await begin()

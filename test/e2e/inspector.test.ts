@@ -102,7 +102,7 @@ suite('the Inspector', () => {
         : { code, error: (JSON.parse(stderr) as { error: unknown }).error }
     }
 
-    test(`negotiates ${revision}`, async () => {
+    test(`negotiates revision ${revision}`, async () => {
       expect(await call('initialize')).toMatchObject({ result: { protocolVersion: revision } })
     })
 

@@ -76,7 +76,7 @@ const embedded = { type: 'resource', resource: { uri: 'docs://notes/plan.md', te
 // The oldest, the newest before 2026-07-28, and that one: the wire tests have every revision.
 const some = eras.filter(({ revision }, index) => index === 0 || index === 3 || revision === '2026-07-28')
 
-describe.each(some)('$name', (era) => {
+describe.each(some)('the client $name', (era) => {
   describe.each(someOf(`prompts ${era.name}`, transports))('over %s', (transport) => {
     let client: EraClient
     const modern = era.revision === '2026-07-28'
