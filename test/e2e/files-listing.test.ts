@@ -25,8 +25,8 @@ const hard = {
 }
 
 describe.each([
-  ['by descriptors', false],
-  ['by paths, as on other systems', true],
+  ['by file descriptors', false],
+  ['by paths, as on systems without /proc', true],
 ])('a listing of a folder %s', (_, portable) => {
   test('has all files of the tree in the order of their UTF-8 bytes, and no directories', async () => {
     folder.write({ ...hard, 'empty/': null })

@@ -7,8 +7,8 @@ import { contextOf, listAll, openBelow, readOne, sleep, textAt } from '../suppor
 const { folder, open } = useFiles()
 
 describe.each([
-  ['by descriptors', false],
-  ['by paths, as on other systems', true],
+  ['by file descriptors', false],
+  ['by paths, as on systems without /proc', true],
 ])('a read of a file %s', (_, portable) => {
   test('is text for UTF-8 without NUL, whatever the name, and bytes otherwise', async () => {
     folder.write({

@@ -204,7 +204,7 @@ describe('a damaged file of a store', () => {
     ['has lost its end', () => fs.truncateSync(file, 20_000)],
     ['has lost its end in the middle of a page', () => fs.truncateSync(file, 9_999)],
     ['begins with zeros', () => overwrite(0, new Uint8Array(4096))],
-    ['has pages of something else', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
+    ['has pages of another file', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
   ]
   test.each(damages)('that %s is renamed, and a new one is created', async (_, damage) => {
     await fill()
