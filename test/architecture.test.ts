@@ -117,7 +117,7 @@ describe('the import table of docs/architecture.md', () => {
 describe('the source code', () => {
   const texts = files.map((file) => ({ file, text: withoutComments(readFileSync(join(source, file), 'utf8')) }))
 
-  test('parses URIs nowhere but in core/uri.ts, and never with the URL class', () => {
+  test('uses the URL class only in src/client and src/cli, except for addresses relative to a module or a page', () => {
     // Where a module or the page itself lies is no URI of a resource.
     const faults = texts.filter(
       ({ file, text }) =>
@@ -128,7 +128,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('has no any, no default exports and no directive that silences the compiler', () => {
+  test('uses no type any, no default export and no directive that silences the compiler', () => {
     const faults = texts.filter(
       ({ file, text }) =>
         /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text) &&
@@ -137,7 +137,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('contains the file that each entry of package.json names', () => {
+  test('contains the file that each entry under "exports" in package.json names', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -147,7 +147,7 @@ describe('the source code', () => {
     }
   })
 
-  test('compares the name of a source only in the folder of that source', () => {
+  test('compares names of sources only in the folders of sources', () => {
     const names = readdirSync(join(source, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name)
@@ -244,7 +244,7 @@ describe('the source code', () => {
   test.each([
     ['providers/git', 12],
     ['providers/files', 14],
-  ])('contains in %s at most the allowed number of files: %i', (folder, most) => {
+  ])('has in src/%s at most %i files', (folder, most) => {
     const names = files.map((file) => file.replaceAll('\\', '/')).filter((file) => file.startsWith(`${folder}/`))
     expect(names.length).toBeGreaterThan(5)
     expect(names.length).toBeLessThanOrEqual(most)
@@ -291,7 +291,7 @@ describe('the source code', () => {
   })
 })
 
-test('each piece of code that bench/paths.ts replaces is in the source code once', () => {
+test('each piece of code that bench/paths.ts replaces occurs exactly once in its source file', () => {
   const replaced = [...paths, ...guarantees].flatMap(({ file, replaced }) => replaced.map(([code]) => ({ file, code })))
   expect(replaced.length).toBeGreaterThan(10)
   const isOnce = ({ file, code }: (typeof replaced)[number]) =>
@@ -299,7 +299,7 @@ test('each piece of code that bench/paths.ts replaces is in the source code once
   expect(replaced.filter((one) => !isOnce(one))).toEqual([])
 })
 
-test('a read runs the files that docs/architecture.md lists, and no others', async () => {
+test('a read runs exactly the files that docs/architecture.md lists, at most 33 files and 119 functions', async () => {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const section = /### The stations of a read\n([\s\S]*?)\n## /.exec(page)?.[1] ?? ''
   const listed = section.split('\n').flatMap((line) => {

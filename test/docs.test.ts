@@ -37,21 +37,21 @@ const pages = [
 ]
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
 
-describe('the lists of sources', () => {
+describe('the lists of sources in the documentation', () => {
   const names = Object.keys(sources)
   const wordsIn = (page: string, line: RegExp) =>
     [...(line.exec(textOf(page))?.[1] ?? '').matchAll(/[\w-]+/g)]
       .map(([word]) => word)
       .filter((word) => names.includes(word))
 
-  test('name in docs/operations.md every source that is polled', () => {
+  test('name exactly the sources that are polled (docs/operations.md)', () => {
     const polled = Object.values(sources).filter(({ changes }) => changes === 'polled')
     expect(wordsIn('docs/operations.md', /sources that are polled \(([^)]*)\)/).sort()).toEqual(
       polled.map(({ name }) => name).sort(),
     )
   })
 
-  test('name in docs/configuration.md every source that accepts the keys of documents', async () => {
+  test('name exactly the sources that accept the keys of documents (docs/configuration.md)', async () => {
     const schemas = await Promise.all(
       Object.values(sources).map(async ({ name, schema }) => ({ name, ...(await schema()).source })),
     )
@@ -72,7 +72,7 @@ describe('the reasons of errors', () => {
     expect(reasons.length).toBeLessThanOrEqual(25)
   })
 
-  test('each say what a client can do, in the code and in docs/protocol.md', () => {
+  test('are each explained in src/core/errors.ts and in docs/protocol.md', () => {
     const listed = [...code.matchAll(/^ \* - `([\w-]+)`: [^\n]+/gm)].map(([, word]) => word)
     expect(listed.slice(-reasons.length)).toEqual(reasons)
     const section = /### The reasons\n([\s\S]*?)\n## /.exec(textOf('docs/protocol.md'))?.[1] ?? ''
@@ -103,7 +103,7 @@ describe('the documentation', () => {
     expect(new Set(rows).size).toBe(rows.length)
   })
 
-  test('links to pages and headings that are there', () => {
+  test('links only to pages and headings that exist', () => {
     const anchors = (page: string) =>
       [...textOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
         (match[1] ?? '')

@@ -112,38 +112,38 @@ function tenMounts(): string {
 
 const asText = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
-describe('a start loads the listed files only:', () => {
-  it('serve DIR, until the first answer', async () => {
+describe('the start of hikidashi', () => {
+  it('with serve DIR loads exactly the modules that test/data/start lists, until the first answer', async () => {
     const modules = modulesIn(await loadedBy(sources, ['serve', folder, '--stdio']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-folder.txt')
     expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander'])
   })
 
-  it('serve DIR --only files, until the first answer', async () => {
+  it('with serve DIR --only files loads exactly the modules that test/data/start lists, until the first answer', async () => {
     const modules = modulesIn(await loadedBy(sources, ['serve', folder, '--only', 'files', '--stdio']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-only-files.txt')
     expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander'])
   })
 
-  it('a configuration of ten mounts, until the first answer', async () => {
+  it('with a configuration of ten mounts loads exactly the modules that test/data/start lists, until the first answer', async () => {
     const modules = modulesIn(await loadedBy(sources, ['serve', '--config', tenMounts(), '--stdio']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-config.txt')
     expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander', 'jsonc-parser'])
   })
 
-  it('ls in a folder, without the server', async () => {
+  it('with ls loads exactly the modules that test/data/start lists, and none of the server', async () => {
     // A list of several mounts begins to open them beside the answer, so what is loaded by then varies. One mount is opened when it is read.
     const modules = modulesIn(await loadedBy(sources, ['ls', '--only', 'files']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/ls.txt')
     expect(modules.filter((name) => name.startsWith('src/server/'))).toEqual([])
   })
 
-  it('serve DIR of the built package', async () => {
+  it('with serve DIR of the built package loads exactly the files that test/data/start lists, until the first answer', async () => {
     const files = filesIn(await loadedBy(built, ['serve', folder, '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
   })
 
-  it('no start loads a module of Node that is not listed', async () => {
+  it('loads only the built-in modules of Node that the test names, beyond those that any program loads', async () => {
     // A newer Node has loaded some of them by itself.
     const others = async (args: readonly string[], known: readonly string[]) =>
       (await builtinsBeyondBare(args)).filter((name) => !known.includes(name))
@@ -153,14 +153,14 @@ describe('a start loads the listed files only:', () => {
     expect(await others(configured, [...namesOfNode('crypto'), ...ofNode])).toEqual([])
   })
 
-  it('a configuration of ten mounts in the built package, until the first answer', async () => {
+  it('with a configuration of ten mounts and the built package loads exactly the files that test/data/start lists, until the first answer', async () => {
     const files = filesIn(await loadedBy(built, ['serve', '--config', tenMounts(), '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-config-built.txt')
   })
 })
 
 it.each(['2025-06-18', '2026-07-28'])(
-  'the first answer of %s does not wait for a search for secrets',
+  'the first answer over stdio in protocol revision %s is written without a search for secrets in it',
   async (revision) => {
     const searched: string[] = []
     const scrub = (text: string) => {
@@ -231,7 +231,7 @@ describe('the compile cache of Node 22.8 and later', () => {
   })
 })
 
-describe('a version of Node', () => {
+describe('hikidashi on Node', () => {
   // The first lines of the program see another version.
   const startedAs = (version: string) => {
     const code = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
@@ -244,7 +244,7 @@ describe('a version of Node', () => {
   }
 
   it.each(['12.22.0', '18.20.0', '20.18.3', '21.7.3', '22.0.0', '22.2.0'])(
-    '%s, which is not supported, gives one sentence with the supported versions',
+    '%s, which is not supported, exits with 1 and one sentence that names the supported versions',
     async (version) => {
       const { code, stdout, stderr } = await startedAs(version)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })

@@ -60,7 +60,7 @@ const components = [
   { name: '@b/c', version: '3.0.0' },
 ]
 
-test('the audit asks for exactly the bundled packages in their versions', async () => {
+test('the audit of bundled packages asks the registry for exactly their names and versions', async () => {
   expect(await audit(components)).toEqual({ code: 0, said: '3 bundled packages, 0 with known vulnerabilities.\n' })
   expect(asked).toHaveLength(1)
   const [{ a = [], ...others } = {}] = asked as [Record<string, string[]>]
@@ -82,7 +82,7 @@ test('a known vulnerability of a bundled package fails the audit', async () => {
   expect(code).toBe(1)
 }, 60_000)
 
-test('an audit without an answer, or of no packages, fails and says so', async () => {
+test('the audit of bundled packages fails if the registry does not answer, and if there are no packages', async () => {
   registry.removeAllListeners('request')
   registry.on('request', (_, response) => response.writeHead(405).end())
   const unanswered = await audit(components)

@@ -38,7 +38,7 @@ const command = (...args: readonly string[]) =>
   run([...args, '--config', 'hikidashi.json'], { cwd: home, env: environment() })
 
 describe('hikidashi auth gdrive', () => {
-  test('sends the user to Google, stores the credentials for this user only, and Drive can be read', async () => {
+  test('sends the user to Google and stores credentials that only this user may access; then read prints a file of Drive', async () => {
     await writeConfig('gdrive://me')
     const before = await command('read', 'gdrive://me/docs/plan')
     expect(before.err).toContain('hikidashi auth gdrive')
@@ -62,7 +62,7 @@ describe('hikidashi auth gdrive', () => {
     expect((await command('read', 'gdrive://me/docs/plan')).err).toContain('chmod 600')
   })
 
-  test('reports what is wrong: no terminal, several mounts, no answer, a user who declines', async () => {
+  test('reports that no mount or several mounts match, that the user does not answer in time, and that the user declines', async () => {
     await writeFile(
       join(home, 'hikidashi.json'),
       JSON.stringify({ mounts: { 'file:///x': { provider: 'files', root: '.' } } }),

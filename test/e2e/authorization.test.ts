@@ -88,7 +88,7 @@ describe('with a real authorization server,', () => {
     expect((await read(url, await first.token(), openUri)).status).toBe(401)
   })
 
-  test('keys that are rotated during the run are fetched', async () => {
+  test('the new keys of a rotation are fetched, but not those of a second rotation within the cool-down', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)] })
     const before = await first.token({ resource: url })
     expect((await read(url, before, openUri)).status).toBe(200)
@@ -129,7 +129,7 @@ describe('with a real authorization server,', () => {
     expect((await read(url, two, closedUri)).json().result).toBeDefined()
   })
 
-  test('while an issuer is down, requests get 503 until its keys are known; then each token of these keys is accepted', async () => {
+  test('requests get 503 while an issuer is down and its keys are unknown; with known keys, each of its tokens is accepted', async () => {
     const { url, log } = await serve({ issuers: [jwtIssuer(second)] })
     const [token, later] = [await second.token({ resource: url }), await second.token({ resource: url })]
     await second.stop()
@@ -149,7 +149,7 @@ describe('with a real authorization server,', () => {
     await second.start()
   })
 
-  test('opaque tokens are accepted while their issuer says that they are active', async () => {
+  test('opaque tokens are accepted if their issuer says that they are active and meant for this server, with their scopes', async () => {
     const introspection = { ...opaque.introspection, clientSecret: { env: 'AS_SECRET' } }
     const { url, log } = await serve({ issuers: [{ issuer: opaque.issuer, introspection, roles: staff }] })
     const token = await opaque.token({ resource: url })
@@ -192,7 +192,7 @@ describe('with a real authorization server,', () => {
 })
 
 describe('with tokens that the server issues,', () => {
-  test('an added token is accepted at once, and a revoked one refused at once, streams included', async () => {
+  test('an added token is accepted at once; a revoked token is refused at once, and its streams end', async () => {
     const server = await serve({ tokens: 'tokens.json' })
     const { url, log } = server
     expect((await read(url, undefined, openUri)).challenge).toBe('Bearer realm="hikidashi"')

@@ -65,7 +65,7 @@ async function connectTo(era: Era, open: (typeof transports)[number][1]): Promis
   }
 }
 
-describe.each(eras)('$name', (era) => {
+describe.each(eras)('the client $name', (era) => {
   describe.each(someOf(`changes ${era.name}`, transports))('over %s', (transport, open) => {
     let connection: Connection
     const slug = `${era.name.replace(/\W+/g, '-')}-${transport}`
@@ -97,7 +97,7 @@ describe.each(eras)('$name', (era) => {
       return async () => subscription?.close()
     }
 
-    test('is told by the capabilities that it can subscribe', () => {
+    test('gets capabilities that offer subscriptions and list changes', () => {
       const { resources } = connection.client.getServerCapabilities() ?? {}
       expect(resources).toEqual({ subscribe: true, listChanged: true })
     })
@@ -144,7 +144,7 @@ describe.each(eras)('$name', (era) => {
 
     // The oldest clients do not say which process they have started.
     test.skipIf(/ 1\.(?:0|12)\./.test(era.name) && transport === 'stdio')(
-      'is notified of the end when the server stops',
+      'notices that the server has stopped',
       async () => {
         const { client } = connection
         let isOver = false
@@ -167,7 +167,7 @@ describe.each(eras)('$name', (era) => {
   })
 })
 
-describe.each(eras)('$name, with sources that report no changes', (era) => {
+describe.each(eras)('the client $name, with sources that report no changes,', (era) => {
   test.each(['stdio', 'HTTP'])('is offered no subscriptions, and cannot subscribe, over %s', async (transport) => {
     let place: Place = stillCommand(folder)
     if (transport === 'HTTP') {

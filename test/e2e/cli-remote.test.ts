@@ -60,7 +60,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-describe('--remote', () => {
+describe('the option --remote', () => {
   it('serves the files of a repository as they were committed', async () => {
     const listed = await started('ls', '-r', '--only', 'files', '--remote', url)
     expect(listed.out.split('\n')).toEqual(
@@ -79,7 +79,7 @@ describe('--remote', () => {
     expect(out).not.toContain('env://')
   })
 
-  it('packs a context that helps with a question', async () => {
+  it('packs a context for a question from the repository', async () => {
     const { out, code } = await hikidashi('pack', 'how are anchors weighed', '--budget', '1000', '--remote', url)
     expect(code).toBe(0)
     expect(out).toContain('`file:///team/demo/README.md`')
@@ -96,7 +96,7 @@ describe('--remote', () => {
       expect((await hikidashi('read', 'README.md', '--remote', `${url}#${ref}`)).out).toContain('weighed')
   })
 
-  it('reports that it uses an older copy if the repository does not answer', async () => {
+  it('uses an older copy if the repository does not answer, and says so; without a copy it fails', async () => {
     await hikidashi('ls', '--remote', url)
     renameSync(origin, `${origin}-gone`)
     try {
@@ -111,7 +111,7 @@ describe('--remote', () => {
     }
   })
 
-  it('fetches after a fetch that was killed, whatever files it left behind', async () => {
+  it('fetches also after a killed fetch that left lock files and temporary files behind', async () => {
     await hikidashi('ls', '--remote', url)
     const remotes = join(root, 'cache/hikidashi/remote')
     const folders = readdirSync(remotes).filter((name) => existsSync(join(remotes, name, 'demo/.git/refs/hikidashi')))
@@ -130,7 +130,7 @@ describe('--remote', () => {
     expect(left.length, 'the lock of this repository is released').toBe(folders.length - 1)
   })
 
-  it('fetches one repository for several commands at once', async () => {
+  it('serves several commands that fetch the same repository at once', async () => {
     git('tag', '--force', 'together')
     const several = await Promise.all(
       Array.from({ length: 4 }, () => started('read', 'README.md', '--remote', `${url}#together`)),
@@ -144,7 +144,7 @@ describe('--remote', () => {
   it.each([
     ['more than 200,000 files', 200_001, 1],
     ['more than 1 GiB', 257, 4 * 1024 * 1024],
-  ])('refuses a commit with %s, and writes none of its files', async (refusal, files, bytes) => {
+  ])('refuses a commit of %s, and writes none of its files', async (refusal, files, bytes) => {
     const piped = (input: Uint8Array | string, ...args: readonly string[]) =>
       String(execFileSync('git', args, { cwd: origin, input, stdio: 'pipe' })).trim()
     const blob = piped(Buffer.alloc(bytes), 'hash-object', '-w', '--stdin')

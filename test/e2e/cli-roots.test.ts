@@ -61,7 +61,7 @@ describe('a folder behind a symbolic link', () => {
   test.each([
     ['served by its link', ['serve', link]],
     ['served by its real path from within the link', ['serve', '.']],
-    ['of a configuration that names the link', ['serve', '--config', join(home, 'linked.json')]],
+    ['mounted by a configuration that names the link', ['serve', '--config', join(home, 'linked.json')]],
   ])('%s is read at both of its paths', async (_, words) => {
     const options = ['--command', `${process.execPath} ${main} ${words.join(' ')} --stdio`]
     const env = words[1] === '.' ? { PWD: link } : {}

@@ -21,7 +21,7 @@ afterAll(() => rm(home, { recursive: true, force: true }))
 const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
 const cli = (...args: readonly string[]) => run(args, { cwd: folder })
 
-describe('serve', () => {
+describe('hikidashi serve', () => {
   test('over stdio writes only the protocol to stdout', async () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const { code, out, err } = await run(['serve', '.'], { cwd: folder, input: `${JSON.stringify(request)}\n` })
@@ -64,7 +64,7 @@ describe('serve', () => {
     expect(err).toContain('in a table')
   })
 
-  test('logs JSON if it is told to', async () => {
+  test('logs in JSON with --log-format json', async () => {
     const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
     expect(JSON.parse(err)).toMatchObject({
       level: 'info',
@@ -73,7 +73,7 @@ describe('serve', () => {
     })
   })
 
-  test('over stdio shows a client the same as the folder itself', async () => {
+  test('over stdio gives a client the listings, texts and templates of the folder', async () => {
     const command = `${process.execPath} ${main} serve notes --name mine --only files`
     const remote = (...args: readonly string[]) => runHere([...args, '--command', command], { cwd: home })
     expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
@@ -87,7 +87,7 @@ describe('serve', () => {
     expect((await remote('templates')).out).toContain('file:///mine/{+path}')
   })
 
-  test('over HTTP shows a client the same as the folder itself, and exits with 0 at the first Ctrl-C', async () => {
+  test('over HTTP gives a client the listings and contents of the folder, refuses a port in use, and exits with 0 at the first Ctrl-C', async () => {
     const server = start(['serve', '.', '--http', '0'], { cwd: folder })
     const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
     await server.says(/Ctrl-C stops it/)
@@ -113,7 +113,7 @@ describe('serve', () => {
     expect(err).toContain(`serve ${folder} --stdio`)
   })
 
-  test('listens on HTTP if the configuration says so, except with --stdio', async () => {
+  test('listens on HTTP if the configuration has the key http, except with --stdio', async () => {
     await writeFile(
       join(home, 'http.json'),
       JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes' } }, http: { listen: 0, path: '/here' } }),
@@ -155,7 +155,7 @@ describe('serve', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null, err: '' })
   })
 
-  test('needs host names and authentication to listen beyond the loopback interface', async () => {
+  test('listens beyond the loopback interface only with --allow-host and with --insecure or authentication', async () => {
     const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
     expect(refused).toMatchObject({ code: 1, out: '' })
     expect(refused.err).toContain('--allow-host')
@@ -183,13 +183,13 @@ describe('serve', () => {
       1,
       'docs/tokens.json lies in the folder that the mount "file:',
     ],
-  ])('%j exits with %i', async (args, code, message) => {
+  ])('refuses the arguments %j: it exits with %i and says what is wrong', async (args, code, message) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })
     expect(result.err).toContain(message)
   })
 
-  test('with a missing folder serves the rest of the configuration, and that folder once it exists', async () => {
+  test('serves the rest of a configuration while a folder is missing, and the folder once it exists; --strict refuses', async () => {
     const mounts = {
       'file:///here': { provider: 'files', root: folder },
       'file:///later': { provider: 'files', root: 'later' },
@@ -234,7 +234,7 @@ describe('serve', () => {
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)
   })
 
-  test('with some missing folders serves the others, and the missing ones once they exist', async () => {
+  test('serves the other folders of its arguments while one is missing, and this one once it exists; --strict refuses', async () => {
     const serve = ['serve', folder, 'coming', '--only', 'files', '--http', '0']
     const strict = await run([...serve, '--strict'], { cwd: home })
     expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*coming/) })
@@ -252,7 +252,7 @@ describe('serve', () => {
     expect(none).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*absent/) })
   })
 
-  test('serves no home folder and no whole file system unless it is named', async () => {
+  test('without arguments refuses to serve the home folder or the root of the file system', async () => {
     for (const cwd of ['/', home]) {
       const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })
       expect(code).toBe(2)
@@ -261,8 +261,8 @@ describe('serve', () => {
   })
 })
 
-describe('a listing', () => {
-  test('ends without an error message when its pipe is closed early', async () => {
+describe('a command with much output', () => {
+  test('exits with 0 and no error message when its pipe is closed early', async () => {
     const execute = promisify(execFile)
     const many = join(home, 'many')
     await mkdir(many)

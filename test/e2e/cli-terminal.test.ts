@@ -82,7 +82,7 @@ requires(
     },
   )
 
-  test('progress is shown after a second, and erased at the end', async () => {
+  test('progress is shown while a server connects slowly, and erased at the end', async () => {
     const server = join(home, 'slow.mjs')
     await writeFile(server, slow)
     const { seen, code } = await onTerminal(['ls', '-r', '--command', joinCommand([process.execPath, server])])
@@ -92,7 +92,7 @@ requires(
     expect(listed).toBe('x://slow/a\n')
   })
 
-  test('hikidashi without a command prints how to begin', async () => {
+  test('hikidashi without a command exits with 2 and prints how to begin', async () => {
     const { seen, code } = await onTerminal([])
     expect(code).toBe(2)
     expect(seen).toContain('To begin:')
@@ -100,7 +100,7 @@ requires(
   })
 })
 
-test('a pipe gets no colours and no progress, unless FORCE_COLOR requests them; stdout gets only results', async () => {
+test('a pipe gets no colours and no progress, unless FORCE_COLOR requests colours; messages to the user do not go to stdout', async () => {
   const plain = await run(['tree', '--depth', '1'], { cwd: folder, env: { NO_COLOR: '', FORCE_COLOR: '0' } })
   expect(plain).toMatchObject({ code: 0, err: '' })
   expect(plain.out).not.toContain('\u001b')
@@ -114,7 +114,7 @@ test('a pipe gets no colours and no progress, unless FORCE_COLOR requests them; 
   expect(meant.err).toContain('Did you mean read?')
 })
 
-test('doctor approves a working server, with JSON for programs, and reports one that does not answer', async () => {
+test('doctor --json reports every check of a sound server as ok, and doctor reports a server that does not answer', async () => {
   const serving = start(['serve', '.', '--http', '0'], { cwd: folder })
   const [, url = ''] = await serving.says(/ at (http:\S+)/)
   try {

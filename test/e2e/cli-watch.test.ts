@@ -33,7 +33,7 @@ async function watch(args: readonly string[], cwd = folder) {
   return { ...command, headline, lines: () => out.split('\n').slice(0, -1) }
 }
 
-describe('watch', () => {
+describe('hikidashi watch', () => {
   test('prints changes in files and folders, until Ctrl-C', async () => {
     const { child, ended, headline, lines } = await watch(['README.md', uri('docs/'), 'README.md'])
     expect(headline).toBe('Watching 2 URIs. Ctrl-C ends it.')
@@ -47,7 +47,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('watches every mount if none is named; --list adds the list of resources, and --json prints each change as JSON', async () => {
+  test('watches every mount if no URI is given; --list adds the list of resources, and --json prints each change as JSON', async () => {
     const { child, ended, headline, lines } = await watch(['--list', '--json'])
     expect(headline).toBe('Watching 1 URI and the list. Ctrl-C ends it.')
     const before = Date.now()
@@ -76,7 +76,7 @@ describe('watch', () => {
     expect(err).not.toContain('README.md now')
   })
 
-  test('watches a server that it starts as it watches a folder', async () => {
+  test('prints the changes of a server that it starts with --command', async () => {
     const { child, ended, lines } = await watch(
       ['--command', `${process.execPath} ${main} serve notes --name mine`],
       home,
@@ -88,7 +88,7 @@ describe('watch', () => {
   })
 
   test.each(['of the newest revision', 'with sessions'])(
-    'watches a server %s over HTTP, also after the server was away',
+    'watches a server %s over HTTP, also after the server stopped and started again',
     async (kind) => {
       const ours = await serveOurs('mcp')
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -108,7 +108,7 @@ describe('watch', () => {
     },
   )
 
-  test('watches all mounts if none is named, and names those that report no changes', async () => {
+  test('watches all mounts of a configuration if no URI is given, and names the mounts that report no changes', async () => {
     const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
     const config = join(home, 'all.json')
     await writeFile(config, JSON.stringify({ mounts }))
@@ -121,9 +121,9 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test.each([[], ['--json']])(
-    'watches the mounts of a configuration, with a line for each change (%s)',
-    async (...options) => {
+  test.each([['text'], ['JSON', '--json']])(
+    'prints a line of %s for each change in the mounts of a configuration',
+    async (_, ...options) => {
       const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
       const config = join(home, 'watched.json')
       await writeFile(config, JSON.stringify({ mounts }))
@@ -140,7 +140,7 @@ describe('watch', () => {
     },
   )
 
-  test('prints a line of JSON for each change of a server over HTTP, also after the server was away', async () => {
+  test('prints a line of JSON for each change of a server over HTTP, also after the server stopped and started again', async () => {
     const server = await serveOurs('mcp')
     const { url } = server.target as { readonly url: string }
     const { child, ended, lines, says } = await watch(['--url', url, 'x://r/a', '--json', '--list'])
@@ -161,7 +161,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('exits with 1 when the connection ends', async () => {
+  test('exits with 1 when the server refuses the new connection with 401', async () => {
     const ours = await serveOurs('mcp')
     let isRefusing = false
     const { target } = await aged(ours, (_, response) => {
@@ -197,7 +197,7 @@ describe('watch', () => {
     clearInterval(touching)
   })
 
-  test('prints no control characters to a terminal', async () => {
+  test('prints control characters in a URI as escapes', async () => {
     const server = await serveOfficialLive()
     const { url } = server.target as { readonly url: string }
     const { child, ended, lines } = await watch(['--url', url, 'note:\u001b]0;owned\u0007'])

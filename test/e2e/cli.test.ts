@@ -60,13 +60,13 @@ describe('the command line', () => {
   })
 })
 
-describe('ls', () => {
-  test('shows the mounts', async () => {
+describe('hikidashi ls', () => {
+  test('lists the mounts', async () => {
     expect(await started('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
     expect(await started('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
   })
 
-  test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows the children of %s', async (directory) => {
+  test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('lists the children of %s', async (directory) => {
     const { code, out } = await cli(
       'ls',
       directory.replace(/^file:(.*)/, (_, path) => uri(path)),
@@ -76,7 +76,7 @@ describe('ls', () => {
   })
 
   test.each([[[]], [['.']], [['docs']], [['docs/deep']]])(
-    '--recursive shows every resource below %j',
+    '--recursive lists every resource below %j',
     async (where) => {
       const { code, out } = await cli('ls', '-r', '--only', 'files', ...where)
       const all = ['README.md', 'docs/deep/%E6%97%A5%E6%9C%AC%20%E8%AA%9E.txt', 'docs/numbers.txt', 'docs/picture.png']
@@ -120,7 +120,7 @@ describe('ls', () => {
     [['ls', '-r', 'nope'], 4],
     [['ls', 'file:///nope'], 4],
     [['ls', 'README.md'], 2],
-  ])('%j exits with %i and names the wrong argument', async (args, code) => {
+  ])('with the arguments %j exits with %i and names the wrong one', async (args, code) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })
     expect(result.err).toMatch(/file:\/\/\/.*(nope|README\.md)/)
@@ -137,7 +137,7 @@ describe('ls', () => {
   })
 })
 
-describe('read', () => {
+describe('hikidashi read', () => {
   test('prints a text unchanged, by its path and by its URI', async () => {
     const out = await readFile(join(folder, 'docs/numbers.txt'), 'utf8')
     expect(await cli('read', 'docs/numbers.txt')).toMatchObject({ code: 0, out, err: '' })
@@ -184,22 +184,25 @@ describe('read', () => {
     [['templates'], /file:/],
     [['check'], /^ok /],
     [['hosts'], /./],
-  ] as const)('writes what %j prints to a file', async (words, pattern) => {
-    const file = join(home, 'printed.txt')
-    const { code, out } = await cli(...words, '-o', file)
-    expect({ code, out }).toEqual({ code: 0, out: '' })
-    expect(await readFile(file, 'utf8')).toMatch(pattern)
-    const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
-    expect(away).toMatchObject({ code: 1, out: '' })
-    expect(away.err).toContain('cannot be written')
-  })
+  ] as const)(
+    'and other commands with -o write their output to a file, or report that it cannot be written: %j',
+    async (words, pattern) => {
+      const file = join(home, 'printed.txt')
+      const { code, out } = await cli(...words, '-o', file)
+      expect({ code, out }).toEqual({ code: 0, out: '' })
+      expect(await readFile(file, 'utf8')).toMatch(pattern)
+      const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
+      expect(away).toMatchObject({ code: 1, out: '' })
+      expect(away.err).toContain('cannot be written')
+    },
+  )
 
-  test('prints the listing of a directory that is written with a slash, or as a path', async () => {
+  test('prints the listing of a directory that is given as a path, with or without a slash, or as a URI with a slash', async () => {
     for (const what of ['docs', 'docs/', uri('docs/')])
       expect((await cli('read', what)).out).toMatch(/^deep\/ {2}directory\nnumbers\.txt {2}292 bytes/)
   })
 
-  test('announces several contents on stderr', async () => {
+  test('prints all contents of a directory URI without a slash, and on stderr a heading for each if there are several', async () => {
     const { code, out, err } = await cli('read', uri('docs/deep'))
     expect({ code, out }).toEqual({ code: 0, out: 'こんにちは' })
     expect(err).toBe('')
@@ -208,7 +211,7 @@ describe('read', () => {
     expect(several.out).toContain('1\n2\n3\n')
   })
 
-  test('--json prints contents with all facts, and bytes in base64', async () => {
+  test('--json prints contents with URI, name and type, and bytes in base64', async () => {
     const text = JSON.parse((await cli('read', '--json', 'README.md')).out)
     expect(text).toMatchObject({
       uri: uri('README.md'),
@@ -257,7 +260,7 @@ describe('read', () => {
   })
 })
 
-describe('templates and complete', () => {
+describe('hikidashi templates and complete', () => {
   test('print the templates, and values for their variables', async () => {
     const { code, out } = await cli('templates')
     expect(code).toBe(0)
@@ -278,8 +281,8 @@ describe('templates and complete', () => {
   })
 })
 
-describe('check', () => {
-  test('finds no problem in a folder', async () => {
+describe('hikidashi check', () => {
+  test('prints a line for each mount of a sound folder, and exits with 0', async () => {
     const { code, out, err } = await cli('check')
     expect({ code, out }).toMatchObject({
       code: 0,
@@ -290,7 +293,7 @@ describe('check', () => {
     expect(err).toBe('The current folder: 2 mounts, nothing wrong.\n')
   })
 
-  test('and doctor find no problem in a folder', async () => {
+  test('and doctor exit with 0 for a sound folder, with no check failed', async () => {
     const { code, out } = await cli('doctor')
     expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/ok {6}store/) })
     expect(out).not.toContain('FAILED')
@@ -327,7 +330,7 @@ describe('check', () => {
     })
   })
 
-  test('reports addresses that are served in another spelling, and refuses two spellings of one address', async () => {
+  test('reports an address that is served in another spelling, and refuses two spellings of one address', async () => {
     const file = join(home, 'capitals.json')
     const mount = { provider: 'files', root: 'notes' }
     await writeFile(file, JSON.stringify({ mounts: { 'Docs://Manual/A': mount, 'x://a': mount } }))
@@ -344,7 +347,7 @@ describe('check', () => {
     expect(same.out).toContain('The address overlaps with "x://A": both are x://a.')
   })
 
-  test('reports mounts that no client can see', async () => {
+  test('reports a mount that no client can see, unless the configuration gives the role', async () => {
     const file = join(home, 'hidden.json')
     const mount = { provider: 'files', root: 'notes', access: ['analyst'] }
     await writeFile(file, JSON.stringify({ mounts: { 'x://a': mount } }))
@@ -362,7 +365,7 @@ describe('check', () => {
   })
 })
 
-describe('init', () => {
+describe('hikidashi init', () => {
   test('writes a configuration that check accepts, and overwrites none', async () => {
     const target = join(home, 'fresh')
     await mkdir(join(target, 'docs'), { recursive: true })
@@ -414,7 +417,7 @@ describe('init', () => {
     expect((await runHere(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })
 
-  test('prints commands that a shell accepts, for a folder of any name', async () => {
+  test('prints a command that a shell accepts for a folder with spaces and quotes in its name', async () => {
     const target = join(home, "two words 'ja'")
     await mkdir(target)
     const { err } = await runHere(['init'], { cwd: target })

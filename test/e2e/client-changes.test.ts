@@ -21,12 +21,12 @@ import { failure, listen, scripted } from '../support/mcp-servers.ts'
 
 const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
 
-describe('a subscription', () => {
+describe('a subscription of the client', () => {
   test.each([
-    ['ours, over HTTP', liveServers['ours, over HTTP']],
-    ['ours, with sessions', liveServers['ours, with sessions']],
-    ['of the SDK 1.24', liveServers['of the SDK 1.24, with sessions']],
-  ])('has only the URIs that the acknowledgement of a server names: %s', async (_, serve) => {
+    ['hikidashi over HTTP', liveServers['of hikidashi, over HTTP']],
+    ['hikidashi with sessions', liveServers['of hikidashi, with sessions']],
+    ['SDK 1.24', liveServers['of the SDK 1.24, with sessions']],
+  ])('has only the URIs that the server acknowledges (%s)', async (_, serve) => {
     const server = (await serve?.()) as LiveServer
     const { subscription } = hear(await open(server.target))
     expect(await subscription.add([server.none])).toEqual([])
@@ -35,13 +35,13 @@ describe('a subscription', () => {
     expect(subscription.uris).toEqual([server.uri])
   })
 
-  test('is not offered if the server does not declare it', async () => {
+  test('is not offered if the server declares no subscriptions', async () => {
     const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
     expect(view.live).toBeUndefined()
     expect(view.subscribe).toBeUndefined()
   })
 
-  test('is empty, without a request, if an older server has no stream', async () => {
+  test('stays empty, and sends no request, if a server of an older revision opens no stream for notifications', async () => {
     const asked: string[] = []
     const inner = scripted((method) => ({ nth: asked.push(method) }), {
       resources: { subscribe: true, listChanged: true },
@@ -54,7 +54,7 @@ describe('a subscription', () => {
   })
 
   test.each(['on the newest revision', 'with sessions'])(
-    'beyond the limit of a server is refused, and earlier ones continue: %s',
+    'to more URIs than the server allows is refused, and earlier subscriptions continue (%s)',
     async (kind) => {
       const ours = await serveOurs('mcp', 50)
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -227,7 +227,7 @@ describe('a connection ends', () => {
   })
 })
 
-test('a change inside a directory is reported for the directory, in any spelling', () => {
+test('a change of a resource is reported for its subscribed URI and directory, in any spelling', () => {
   const names = createUriCounts()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)
@@ -250,17 +250,20 @@ test('a change inside a directory is reported for the directory, in any spelling
 test.each([
   ['one piece', (text: string) => [text]],
   ['single bytes', (text: string) => [...text]],
-])('events with every kind of line end are parsed, in %s', async (_, cut) => {
-  const seen: string[] = []
-  const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
-  const pieces = cut(text).values()
-  const body = new ReadableStream<Uint8Array>({
-    pull: (controller) => {
-      const { value, done } = pieces.next()
-      if (done) controller.error(new Error('cut off'))
-      else controller.enqueue(Buffer.from(value))
-    },
-  })
-  await readEvents(body, (data) => seen.push(data))
-  expect(seen).toEqual(['1', '2\n\u2028', '4'])
-})
+])(
+  'events of a stream are parsed with every kind of line end, also if it is cut off later (received in %s)',
+  async (_, cut) => {
+    const seen: string[] = []
+    const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
+    const pieces = cut(text).values()
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const { value, done } = pieces.next()
+        if (done) controller.error(new Error('cut off'))
+        else controller.enqueue(Buffer.from(value))
+      },
+    })
+    await readEvents(body, (data) => seen.push(data))
+    expect(seen).toEqual(['1', '2\n\u2028', '4'])
+  },
+)

@@ -5,7 +5,7 @@ import type { Log } from '../../src/core/log.ts'
 import { resources as held } from '../fixtures/mcp/data.mjs'
 import { everything, failure, fixture, open } from '../support/mcp-servers.ts'
 
-describe('a server that is a command', () => {
+describe('a server command', () => {
   test('that does not exist is unavailable', async () => {
     expect(await failure(connect({ command: '/no/such/program' }))).toMatchObject({
       kind: 'unavailable',
@@ -27,7 +27,7 @@ describe('a server that is a command', () => {
     expect(error.message).toMatch(/\. (Check|Run)/)
   })
 
-  test('that fails to start is unavailable, with the last lines of its standard error', async () => {
+  test('that fails to start is unavailable, with the text of its standard error in the message', async () => {
     const error = await failure(connect(fixture('hostile', 'fails')))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain('It said: the license has expired')
@@ -70,12 +70,12 @@ describe('a server that is a command', () => {
     expect((await view.list()).items).toHaveLength(2)
   })
 
-  test('that answers with more than the limit gives too-large', async () => {
+  test('that answers with more than the limit gives the error too-large', async () => {
     const view = await open(fixture('hostile', 'huge'), { maxBytes: 100_000 })
     expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'too-large', detail: { limit: 100_000 } })
   })
 
-  test('without resources has an empty listing', async () => {
+  test('without resources has empty listings, and gives not-found for each URI', async () => {
     const view = await open(fixture('hostile', 'without'))
     expect(await view.list()).toEqual({ items: [], cache: { ttlMs: 0, scope: 'private' } })
     expect((await view.templates()).items).toEqual([])
@@ -91,7 +91,7 @@ describe('a server that is a command', () => {
     expect(await view.complete(request)).toEqual({ values: [] })
   })
 
-  test('may send null for the next page', async () => {
+  test('may send null as the cursor of the next page', async () => {
     const view = await open(fixture('hostile', 'null'))
     expect(await view.list()).toMatchObject({ items: [{ uri: 'memo://today' }] })
     expect(await view.list()).not.toHaveProperty('nextCursor')
@@ -109,7 +109,7 @@ describe('a server that is a command', () => {
       ])
   })
 
-  test('gets its own environment variables, and not those of this process', async () => {
+  test('gets the environment variables that are set for it, and no others of this process', async () => {
     process.env.HIKIDASHI_SECRET = 'secret'
     const said: unknown[] = []
     const script = `process.stderr.write(JSON.stringify([process.env.HIKIDASHI_SECRET, process.env.GIVEN, process.cwd()]) + '\\n')`

@@ -66,7 +66,7 @@ for (const [name, serve] of Object.entries(liveServers))
       }
     })
 
-    test('notifies of entries that appear and disappear', async () => {
+    test('notifies of changes of its list, without URIs', async () => {
       const server = await serve()
       const view = await open(server.target)
       const heard = hear(view)
@@ -97,7 +97,7 @@ for (const [name, serve] of Object.entries(liveServers))
       expect(await two.subscription.add([server.uri])).toEqual([])
     })
 
-    test('that restarts gets the subscriptions again, and everything is reported as changed', async () => {
+    test('that restarts gets the subscriptions again, and each subscribed URI and the list are reported as changed', async () => {
       const server = await serve()
       const view = await open(server.target)
       const { subscription, uris, forget, listed } = hear(view)
@@ -120,10 +120,8 @@ for (const [name, serve] of Object.entries(liveServers))
   })
 
 describe('a command', () => {
-  const commands: Readonly<
-    Record<string, { readonly target: ServerTarget; readonly uri: string; readonly root: string }>
-  > = {
-    ours: {
+  const commands: Readonly<Record<string, { readonly target: ServerTarget; readonly uri: string; readonly root: string }>> = {
+    'of hikidashi': {
       target: { command: process.execPath, args: [bundled('tests/live-ours')] },
       uri: 'x://r/a',
       root: 'x://r/',

@@ -22,24 +22,24 @@ interface Kind {
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
-  'a command, SDK 2': { target: async () => fixture('official'), revision: '2026-07-28' },
-  'a command, SDK 1.24': { target: async () => fixture('old', 'sdk124'), revision: '2025-11-25' },
-  'a command, SDK 1.13': { target: async () => fixture('old', 'sdk113'), revision: '2025-06-18' },
-  'a command, SDK 1.12': { target: async () => fixture('old', 'sdk112'), revision: '2025-03-26' },
-  'a command, SDK 1.0': { target: async () => fixture('old', 'sdk100'), revision: '2024-11-05' },
-  'Streamable HTTP, SDK 2': { target: async () => ({ url: await listen(serveOfficial()) }), revision: '2026-07-28' },
-  'Streamable HTTP, SDK 1.24': {
+  'stdio (SDK 2)': { target: async () => fixture('official'), revision: '2026-07-28' },
+  'stdio (SDK 1.24)': { target: async () => fixture('old', 'sdk124'), revision: '2025-11-25' },
+  'stdio (SDK 1.13)': { target: async () => fixture('old', 'sdk113'), revision: '2025-06-18' },
+  'stdio (SDK 1.12)': { target: async () => fixture('old', 'sdk112'), revision: '2025-03-26' },
+  'stdio (SDK 1.0)': { target: async () => fixture('old', 'sdk100'), revision: '2024-11-05' },
+  'Streamable HTTP (SDK 2)': { target: async () => ({ url: await listen(serveOfficial()) }), revision: '2026-07-28' },
+  'Streamable HTTP (SDK 1.24)': {
     target: async () => ({ url: await listen(await serveSessions([])) }),
     revision: '2025-11-25',
   },
-  'HTTP with SSE, SDK 1.12': { target: async () => ({ url: await listen(await serveSse()) }), revision: '2025-03-26' },
+  'HTTP with SSE (SDK 1.12)': { target: async () => ({ url: await listen(await serveSse()) }), revision: '2025-03-26' },
 }
 
 for (const [name, { target, revision }] of Object.entries(kinds))
   describe(`a server over ${name}`, () => {
     const knowsTitles = revision >= '2025-06-18'
 
-    test('lists page by page, to the end', async () => {
+    test('is listed page by page, to the end', async () => {
       const view = await open(await target())
       expect(uris((await view.list()).items)).toHaveLength(2)
       const all = await everything(view)
@@ -58,7 +58,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
         expect(all[0]?.icons).toEqual([{ src: 'https://example.com/a.png', mimeType: 'image/png', sizes: ['48x48'] }])
     })
 
-    test('reads text and bytes', async () => {
+    test('is read with texts as text and binary contents as bytes', async () => {
       const view = await open(await target())
       const text = await view.read('file:///docs/a.md')
       expect(text.contents[0]).toMatchObject({ uri: 'file:///docs/a.md', mimeType: 'text/markdown', text: '# one' })
@@ -70,7 +70,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       expect((await view.read('file:///docs/sub/b.md')).contents).toEqual([{ uri: 'file:///docs/sub/b.md', text: '' }])
     })
 
-    test('states how long an answer may be cached', async () => {
+    test('gives answers with its cache times, or without any before revision 2026-07-28', async () => {
       const view = await open(await target())
       const cache = revision === '2026-07-28' ? { ttlMs: 5000, scope: 'public' } : { ttlMs: 0, scope: 'private' }
       expect((await view.list()).cache).toEqual(cache)
@@ -95,7 +95,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       expect(await view.complete(request)).toEqual({ values, total: values.length, hasMore: false })
     })
 
-    test('shows a tree that is built from its listing', async () => {
+    test('is shown as a tree that is built from its listing', async () => {
       const view = await open(await target())
       const mounts = await view.mounts()
       expect(mounts.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
@@ -116,7 +116,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
       })
     })
 
-    test('stops waiting when the caller cancels', async () => {
+    test('is no longer waited for when the caller cancels', async () => {
       const view = await open(await target())
       await expect(view.list({}, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
       const abort = new AbortController()
@@ -137,7 +137,7 @@ describe('errors of a server', () => {
     })
   })
 
-  test('that are faults of the server itself get the kind "internal", and a message of one line', async () => {
+  test('that are its own faults get the kind "internal", and a message of one line', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.read('broken:'))).toMatchObject({
       kind: 'internal',

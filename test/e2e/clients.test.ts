@@ -35,7 +35,7 @@ async function listAll(client: EraClient) {
   return { uris, pages }
 }
 
-describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
+describe.each(eras)('the client $name', ({ connect, revision, absent, aggregates }) => {
   describe.each(transports)('over %s', (transport, place) => {
     let client: EraClient
     let agreed: string | undefined
@@ -50,7 +50,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       await client.close()
     })
 
-    test(`negotiates ${revision}`, () => {
+    test(`negotiates revision ${revision}`, () => {
       expect(agreed).toBe(revision)
     })
 
@@ -64,7 +64,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       expect(uris).toContain(`${sampleAddress}/readme.md`)
     })
 
-    test('reads the listed resources', async () => {
+    test('reads a resource with a Japanese name by its listed URI', async () => {
       const { uris } = await listAll(client)
       const japanese = uris.find((uri) => uri.endsWith('.md') && uri.includes('%')) ?? 'none'
       expect((await client.readResource({ uri: japanese })).contents).toMatchObject([
@@ -83,7 +83,7 @@ describe.each(eras)('$name', ({ connect, revision, absent, aggregates }) => {
       ])
     })
 
-    test(`gets ${absent} for an absent resource`, async () => {
+    test(`gets the error ${absent} for an absent resource`, async () => {
       const uri = `${sampleAddress}/absent.txt`
       await expect(client.readResource({ uri })).rejects.toMatchObject({ code: absent, data: { uri } })
     })

@@ -125,14 +125,14 @@ afterAll(async () => {
 })
 
 describe('the container image', () => {
-  test('is small, runs without root rights, and has a health check and /data', () => {
+  test('is built on node:24-alpine, runs as the user node in /data, and has a health check', () => {
     expect(last('USER')).toBe('node')
     expect(last('WORKDIR')).toBe('/data')
     expect(last('HEALTHCHECK')).toContain('/app/healthcheck.mjs')
     expect(text('Dockerfile')).toMatch(/FROM node:24-alpine\n/)
   })
 
-  test('serves /data over stdio by its entry point, read-only', async () => {
+  test('serves /data over stdio by its entry point, without root rights', async () => {
     const [command = '', ...args] = [...words(last('ENTRYPOINT')), ...words(last('CMD'))]
     // The transport cannot change the user, so a shell does.
     const asUser =
@@ -150,7 +150,7 @@ describe('the container image', () => {
     }
   })
 
-  test('with the configuration of the compose file serves over HTTP, with PostgreSQL, and reports its health', async () => {
+  test('with the configuration of the compose file and PostgreSQL serves over HTTP only with a token, and reports its health', async () => {
     const compose = parse(text('deploy/docker/compose.yaml')) as {
       readonly services: { readonly hikidashi: { readonly command: readonly string[] } }
     }
@@ -208,7 +208,7 @@ describe("the entry of Docker's catalog", () => {
     expect(JSON.parse(text('deploy/docker-catalog/tools.json'))).toEqual(expected)
   })
 
-  test('names a command of the image, and its parameters', () => {
+  test('starts the image with serve over stdio, and declares exactly the parameters that it uses', () => {
     interface Entry {
       readonly [key: string]: unknown
       readonly name: string
@@ -265,7 +265,7 @@ describe('the GitHub action', () => {
     expect(await pack({ OUTPUT: 'out.md' })).toMatchObject({ status: 0, file: '/work/out.md' })
   })
 
-  test('installs the published package of its version, or the one that is named; before the first publication it builds', () => {
+  test('installs the published package of its version, or the package that an input names; a private package is built instead', () => {
     const runner = mkdtempSync(join(tmpdir(), 'hikidashi-runner-'))
     const at = (name: string) => join(runner, name)
     mkdirSync(at('bin'))

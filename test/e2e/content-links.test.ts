@@ -89,7 +89,7 @@ async function linkTo(url: string, uri: string, headers: Record<string, string> 
 const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 describe('a content over the limit', () => {
-  test('has a link in its error, which gives exactly its bytes', async () => {
+  test('gets an error with a link that gives exactly its bytes', async () => {
     const audit: AuditRecord[] = []
     const { url } = await start({ audit: (record) => void audit.push(record) })
     const { error } = await read(url, 'file:///r/movie.mp4')
@@ -115,7 +115,7 @@ describe('a content over the limit', () => {
     expect(audit.at(-1)).toMatchObject({ verb: 'read', uri: 'file:///r/movie.mp4', outcome: 'ok', bytes: movie.length })
   })
 
-  test('has a link in sessions of 2025-11-25 as well, but not if a short part is read or the content is denied', async () => {
+  test('gets a link in sessions of 2025-11-25 as well, but not if a short part is read or the content is denied', async () => {
     const { url } = await start()
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const post = (message: object, more: Record<string, string> = {}) =>
@@ -181,7 +181,7 @@ describe('a content over the limit', () => {
     expect((await get({}, 'POST')).status).toBe(405)
   })
 
-  test('never runs as a page of this server', async () => {
+  test('is sent by its link as application/octet-stream if it is HTML', async () => {
     const { url } = await start()
     const response = await fetch((await linkTo(url, 'file:///r/page.html')).href)
     expect(response.headers.get('content-type')).toBe('application/octet-stream')
@@ -229,7 +229,7 @@ describe('a content over the limit', () => {
     expect(await told('movie.mp4')).toMatchObject({ reason: 'too-large', link: { href: expect.any(String) } })
   })
 
-  test('breaks off if it changes during the transfer: two versions are never mixed', async () => {
+  test('is cut off if it changes during the transfer, so that two versions are never mixed', async () => {
     const { url } = await start()
     await writeFile(join(root, 'changing.mp4'), Buffer.alloc(40 * mib, 'a'))
     const { href } = await linkTo(url, 'file:///r/changing.mp4')
@@ -255,7 +255,7 @@ describe('a content over the limit', () => {
   })
 
   test.each(['2026-07-28', '2025-11-25'])(
-    'gets a link, too, if only its encoded answer is too long: %s',
+    'gets a link also if only its encoded answer is too long (revision %s)',
     async (revision) => {
       const provider = sliced(await files({ root, maxBytes: 8 * mib }))
       const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
@@ -280,7 +280,7 @@ describe('a content over the limit', () => {
     },
   )
 
-  test('that fails before the first byte gives an HTTP error', async () => {
+  test('whose source fails before the first byte gives the HTTP error 503 at its link', async () => {
     const version = '1'
     const tooLarge = new ResourceError('too-large', 'It is too large.', {
       reason: 'too-large',
@@ -327,7 +327,7 @@ describe('a content over the limit', () => {
       'https://example.org/content/',
     ],
   ] as const)(
-    'has a link with the base URL under which the client reaches the server: %j',
+    'gets a link with the base URL under which the client reaches the server: %j',
     async (options, beginning) => {
       const { url } = await start(options)
       const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
@@ -351,7 +351,7 @@ describe('a content over the limit', () => {
     },
   )
 
-  test('has no link if links are off', async () => {
+  test('gets no link if contentLinks is false', async () => {
     const { url } = await start({ contentLinks: false })
     expect((await read(url, 'file:///r/movie.mp4')).error?.data).not.toHaveProperty('link')
     expect((await fetch(new URL('/content/x', url))).status).toBe(404)
@@ -359,7 +359,7 @@ describe('a content over the limit', () => {
 })
 
 describe('a link to a content', () => {
-  test('that is forged or altered gives 404, as does a cursor', async () => {
+  test('that is forged or altered gives 404', async () => {
     const audit: AuditRecord[] = []
     const { url } = await start({ audit: (record) => void audit.push(record) })
     const { href } = await linkTo(url, 'file:///r/movie.mp4')
@@ -394,7 +394,7 @@ describe('a link to a content', () => {
     expect(linkFor(`file:///r/${'x'.repeat(8192)}`)).toBeUndefined()
   })
 
-  test('is valid with the secrets that signed it, and with no other', () => {
+  test('is valid with the secret that signed it, also as an earlier secret, and with no other', () => {
     const [one, two] = [randomBytes(32), randomBytes(32)]
     const made = createContentLinks({ secret: one }, 8192).linkFor(
       unauthenticatedCaller({ id: 'a', roles: [] }),
@@ -408,7 +408,7 @@ describe('a link to a content', () => {
     expect(createContentLinks({ secret: two }, 8192).open(path)).toBeUndefined()
   })
 
-  test('ends with the token of its caller, and other links do not', async () => {
+  test('is no longer valid when the token of its caller is removed, and links of other callers stay valid', async () => {
     const tokens = ['hkd_one', 'hkd_two'].map((start) => `${start}${randomBytes(29).toString('base64url')}`)
     const stored = tokens.map((token, index) => ({
       ...{ id: `t${index}`, name: 'someone', roles: [], created: '2026-01-01T00:00:00.000Z' },
@@ -439,7 +439,7 @@ describe('hikidashi read', () => {
   test.each([
     ['by its link', undefined],
     ['in parts where there are no links', false],
-  ] as const)('writes a content of any size %s', async (_, contentLinks) => {
+  ] as const)('writes a content over the limit of the server %s', async (_, contentLinks) => {
     const reads: string[] = []
     const { url } = await start({
       audit: ({ uri = '', outcome }) => void reads.push(`${outcome} ${uri}`),

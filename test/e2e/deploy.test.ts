@@ -18,7 +18,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
     name,
     hasProxy(name),
     `${name} is not installed`,
-  )('a server runs:', () => {
+  )('a server', () => {
     const folder = createFolder()
     let server: Running
     let proxy: ReverseProxy
@@ -52,28 +52,25 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
     })
 
     // 2024-11-05 has a transport of its own, which is off by default.
-    test.each(eras.slice(1))(
-      '$name: a client lists, reads, and is notified of a change while its stream is open',
-      async (era) => {
-        const { client, revision } = await era.connect({ url: `${proxy.url}/mcp` })
-        expect(revision).toBe(era.revision)
-        const { resources } = await client.listResources()
-        expect(resources.map(({ uri }) => uri)).toContain('file:///site/a.md')
-        const { contents } = await client.readResource({ uri: 'file:///site/large.txt' })
-        expect(contents).toMatchObject([{ text: 'x'.repeat(900_000) }])
+    test.each(eras.slice(1))('lets the client $name list, read, and be notified of a change', async (era) => {
+      const { client, revision } = await era.connect({ url: `${proxy.url}/mcp` })
+      expect(revision).toBe(era.revision)
+      const { resources } = await client.listResources()
+      expect(resources.map(({ uri }) => uri)).toContain('file:///site/a.md')
+      const { contents } = await client.readResource({ uri: 'file:///site/large.txt' })
+      expect(contents).toMatchObject([{ text: 'x'.repeat(900_000) }])
 
-        const heard: EraNotification[] = []
-        client.fallbackNotificationHandler = async (notification) => void heard.push(notification)
-        const uri = 'file:///site/a.md'
-        if (era.revision === '2026-07-28') await client.listen?.({ resourceSubscriptions: [uri] })
-        else await client.subscribeResource({ uri })
-        folder.write({ 'site/a.md': `# A for ${era.name}\n` })
-        await expect.poll(() => heard.map(({ params }) => params?.uri)).toContain(uri)
-        await client.close()
-      },
-    )
+      const heard: EraNotification[] = []
+      client.fallbackNotificationHandler = async (notification) => void heard.push(notification)
+      const uri = 'file:///site/a.md'
+      if (era.revision === '2026-07-28') await client.listen?.({ resourceSubscriptions: [uri] })
+      else await client.subscribeResource({ uri })
+      folder.write({ 'site/a.md': `# A for ${era.name}\n` })
+      await expect.poll(() => heard.map(({ params }) => params?.uri)).toContain(uri)
+      await client.close()
+    })
 
-    test('the certificate is valid, and probes and metrics are not public', async () => {
+    test('has a valid certificate, and does not publish probes and metrics', async () => {
       const script = `for (const path of ['/healthz', '/readyz', '/metrics', '/mcp'])
         console.log((await fetch(${JSON.stringify(proxy.url)} + path)).status)`
       const file = join(folder.outside, 'ca.pem')
@@ -84,7 +81,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
       expect(printed.trim().split('\n')).toEqual(['404', '404', '404', '400'])
     })
 
-    test('a host name that is not allowed gets no answer of MCP', async () => {
+    test('gives no MCP answer to a host name that is not allowed', async () => {
       const initialize = JSON.stringify({
         ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
         params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
@@ -115,7 +112,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
 })
 
 describe('the dashboard for Grafana', () => {
-  test('queries exactly the metrics of the server', async () => {
+  test('queries only metrics that the server has', async () => {
     const dashboard = readFileSync(join(deploy, 'grafana.json'), 'utf8')
     const asked = new Set([...dashboard.matchAll(/\b(?:hikidashi|process|nodejs)_[a-z0-9_]+\b/g)].map(([name]) => name))
     const folder = createFolder()

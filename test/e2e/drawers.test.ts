@@ -93,7 +93,7 @@ const drawers: readonly (readonly [uri: string, content: string, template?: stri
     ['api://crm/users/12', 'Bob', 'api://crm/users/{id}', 'id', '1'],
   ]
 
-describe('one configuration with every kind of source', () => {
+describe('one configuration with many kinds of sources', () => {
   test('is accepted by check', async () => {
     const { code, out, err } = await run(['check', '--config', config, '--limit', '5'], { cwd: folder, env })
     expect({ code, out, err }).toMatchObject({ code: 0 })
@@ -107,14 +107,14 @@ describe('one configuration with every kind of source', () => {
       return contents[0] as { readonly text?: string; readonly blob?: string; readonly mimeType?: string }
     }
 
-    test('lists each mount', async () => {
+    test('lists a resource of each mount', async () => {
       const uris = (await client().listResources()).resources.map(({ uri }) => uri)
       expect(new Set(uris).size).toBe(uris.length)
       expect(uris).toEqual(expect.arrayContaining(drawers.map(([uri]) => uri)))
       expect(uris.includes('screen://localhost/display1')).toBe(display !== undefined)
     })
 
-    test('reads each mount', async () => {
+    test('reads a resource of each mount', async () => {
       for (const [uri, content] of drawers) expect((await read(uri)).text, uri).toContain(content)
       expect((await read('memo://team/rules/dot.bin')).blob).toBe('AAEC')
       expect((await read('web://site/intro?as=markdown')).text).toContain('This is **intro**.')
@@ -125,7 +125,7 @@ describe('one configuration with every kind of source', () => {
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([display.width, display.height])
     })
 
-    test('offers completions that exist in each mount', async () => {
+    test('completes a variable of the templates of each mount', async () => {
       const { resourceTemplates } = await client().listResourceTemplates()
       const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
       for (const [, , uri, name = '', value = ''] of drawers) {

@@ -41,7 +41,7 @@ describe('the encoding of 25 characters', () => {
   const least: Readonly<Record<string, number>> = { 'windows-1252': 0.8, 'utf-16le': 0, 'utf-16be': 0 }
   for (const [label, languages] of Object.entries(encodings))
     for (const language of languages)
-      test(`is detected, or not guessed: ${language} in ${label}`, () => {
+      test(`is detected or left open, never wrong: ${language} in ${label}`, () => {
         const { share, wrong } = count(label, excerptsOf(language, 25))
         expect(wrong).toEqual([])
         expect(share).toBeGreaterThanOrEqual(least[label] ?? 0.99)
@@ -49,7 +49,7 @@ describe('the encoding of 25 characters', () => {
 })
 
 describe('the text of a file', () => {
-  test('is not changed by detection and decoding, in any encoding', () => {
+  test('is not changed by encoding and decoding, in any supported encoding', () => {
     for (const [label, languages] of Object.entries(encodings))
       for (const language of languages)
         for (const text of textsOf(language, 5, 300)) expect(decodeBytes(encode(text, label), label)).toBe(text)
@@ -78,7 +78,7 @@ describe('the text of a file', () => {
     expect(detectEncoding(bytes)).toBe('utf-8')
   })
 
-  test('has the same encoding by its beginning as by its whole', () => {
+  test('is detected in the same encoding by its beginning as by its whole, if its beginning is not all ASCII', () => {
     for (const [label, languages] of Object.entries(encodings))
       for (const language of languages)
         for (const ascii of [
@@ -127,11 +127,11 @@ describe('the text of a file', () => {
     'ﾃｽﾄ',
     'ﾃｽﾄﾃﾞｰﾀ',
     'ﾔﾏﾀﾞ,ﾀﾛｳ\r\nｽｽﾞｷ,ﾊﾅｺ\r\n',
-  ])('in a known language is detected from a few words: %j', (text) => {
+  ])('is detected from a few words if its language is known to be Japanese: %j', (text) => {
     for (const label of ['shift_jis', 'euc-jp']) expect(detectEncoding(encode(text, label), 'ja'), label).toBe(label)
   })
 
-  test('is not given an encoding in which its end splits a character', () => {
+  test('is not detected in an encoding in which its last character is cut, unless it is the beginning of a long text', () => {
     const bytes = encode('ﾃｽﾄ', 'shift_jis')
     expect(detectEncoding(bytes)).toBeUndefined()
     // Of a text that goes on behind the sample, the last character may be cut.
@@ -229,7 +229,7 @@ describe('a text in an encoding with one byte for each character', () => {
         }
       })
 
-  test('has the euro sign if it is in ISO 8859-15', () => {
+  test('is decoded with the euro sign if it is in ISO 8859-15', () => {
     const text = 'Boligpriserne i København er høje: 3146 €/m², og der må påregnes udgifter til både vand og varme.'
     const bytes = iconv.encode(text, 'iso-8859-15')
     expect(decodeBytes(bytes, detectEncoding(bytes) ?? '')).toBe(text)
@@ -256,7 +256,7 @@ describe('UTF-32', () => {
       expect(detectEncoding(encode32('ab\0\u0001', label === 'utf-32le'))).toBeUndefined()
     })
 
-  test('shows invalid code points as U+FFFD', () => {
+  test('with invalid code points is decoded with U+FFFD, or refused in strict mode', () => {
     expect(decodeBytes(Buffer.from([0, 0x11, 0, 0, 0, 0, 0, 0x41, 0]), 'utf-32be')).toBe('\ufffdA\ufffd')
     expect(decodeBytes(Buffer.from([0, 0x11, 0, 0]), 'utf-32be', 'strict')).toBeUndefined()
   })
@@ -330,7 +330,7 @@ describe('repairing UTF-8', () => {
   })
 })
 
-test('detection takes time in proportion to its sample, for any bytes', () => {
+test('the detection of an encoding ends for 4 MB of bytes that are ambiguous in several encodings', () => {
   const shapes = [
     () => 0x81,
     () => 0xfe,

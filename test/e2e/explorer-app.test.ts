@@ -138,7 +138,7 @@ requires(
     expect((await seen()).methods).not.toContain('harm')
   })
 
-  test('reads by tools if the host forwards no reads, and says if the host accepts no contexts', async () => {
+  test('reads by tools if the host forwards no reads, and says that the host accepts no contexts', async () => {
     const { app, seen } = await host.open({ capabilities: { serverTools: {} } })
     await app.getByRole('treeitem', { name: 'README.md' }).click()
     await app.getByRole('heading', { name: 'Garden' }).waitFor()

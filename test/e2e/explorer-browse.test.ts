@@ -57,7 +57,7 @@ requires(
     for (const key of keys) await page.keyboard.press(key)
   }
 
-  test('the keyboard moves in the tree, picks and shows resources, and every place has a link', async () => {
+  test('the keyboard moves in the tree, picks and shows resources, and the address of the page names the shown resource', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     expect(await active(page)).toBe('Big')
@@ -194,7 +194,7 @@ requires(
     expect(await page.locator('.row-shown .dot').count()).toBe(0)
   })
 
-  test('in Japanese, the explorer leaves Enter to the input method', async () => {
+  test('Enter is left to the input method, the filter ignores the width of kana, and the chosen language is kept', async () => {
     const page = await open('', { locale: 'ja-JP' }, few)
     expect(await page.locator('html').getAttribute('lang')).toBe('ja')
     await page.getByRole('link', { name: '一覧' }).waitFor()
@@ -239,7 +239,7 @@ requires(
     expect(await page.locator('#middle').isVisible()).toBe(false)
   })
 
-  test('axe finds no problem in the list, in the dark theme', async () => {
+  test('the list passes axe in the dark theme, and the panes keep their width over a reload', async () => {
     const page = await open('view=list&mime=text%2Fmarkdown', { colorScheme: 'dark' }, few)
     await page.locator('.browse-foot', { hasText: '3 of' }).waitFor()
     expect(await axe(page)).toEqual([])

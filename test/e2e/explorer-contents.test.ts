@@ -73,7 +73,7 @@ requires(
   }
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('adding a folder to the basket shows its size first, marks it as partly picked, and can be undone', async () => {
+  test('a folder is added to the basket after a question with its size, is marked as partly picked without one of its files, and can be removed', async () => {
     const page = await open()
     await row(page, 'guide').hover()
     await row(page, 'guide').locator('.pick').click()

@@ -88,7 +88,7 @@ requires(
     await searched(page, '設計メモ')
   })
 
-  test('the search does nothing while an input method composes', async () => {
+  test('Enter does not search while an input method composes', async () => {
     const page = await open('view=search&q=deploy')
     await searched(page, 'Deploying')
     const field = page.locator('#search')
@@ -123,7 +123,7 @@ requires(
     await expect.poll(() => page.url()).toContain('uri=file%3A%2F%2F%2Fsite%2Fnotes%2Fsmall.md')
   })
 
-  test('a basket is counted exactly, kept below the budget, and copied', async () => {
+  test('a basket is counted exactly, kept below the budget, downloaded as a text, and kept over a reload', async () => {
     const picks = ['auto file:///site/guide.md', 'auto file:///site/notes/big.md', 'auto file:///site/gone.md'].join(
       '\n',
     )
@@ -152,7 +152,7 @@ requires(
     await page.locator('.basket-item').nth(2).waitFor()
   })
 
-  test('a basket over the budget suggests items to drop', async () => {
+  test('a basket over the budget suggests savings, and can be copied only when it fits', async () => {
     const picks = ['full file:///site/guide.md', 'full file:///site/notes/big.md'].join('\n')
     const page = await open(`picks=${encodeURIComponent(picks)}`)
     await page.getByLabel('Budget').selectOption('8000')
@@ -163,7 +163,7 @@ requires(
     expect(await page.getByRole('button', { name: 'Copy', exact: true }).isEnabled()).toBe(true)
   })
 
-  test('the command palette opens any resource, mount or template', async () => {
+  test('the command palette opens a resource by a part of its name, and the key ? shows the keys', async () => {
     const page = await open('')
     await page.getByRole('heading', { level: 1 }).waitFor()
     await page.keyboard.press('Control+k')

@@ -60,7 +60,7 @@ requires(
   const marked = (page: Page) =>
     page.locator('.text .line.marked').evaluateAll((lines) => lines.map((line) => line.getAttribute('data-n')))
 
-  test('the list has names first and titles after them, folders before files, and numbers in order; a mount of a single resource is not a folder', async () => {
+  test('the tree shows names and beside them titles, folders before files, and numbers in order; a mount of a single resource is not a folder', async () => {
     const page = await tabs.open(explorer.url)
     const names = page.locator('#tree [aria-level="2"] .name')
     await names.first().waitFor()
@@ -93,7 +93,7 @@ requires(
     expect((await page.locator('.folder .preview-note').first().innerText()).trim()).toBe('1 ファイル')
   })
 
-  test('a folder shows its README below its entries, and can be added as a whole', async () => {
+  test('a folder shows its README and how many entries it has, and can be added to the basket as a whole', async () => {
     const page = await show('file:///site/')
     await page.locator('.folder-readme h1', { hasText: 'The site' }).waitFor()
     expect(await page.locator('.folder .preview-note').first().innerText()).toContain('2 folders, 4 files')

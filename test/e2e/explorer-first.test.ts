@@ -60,7 +60,7 @@ requires(
   for (const [language, titles, options] of [
     ['English', ['Files', 'Settings', 'Environment', 'History', 'Search'], {}],
     [
-      'Japanese, in the dark',
+      'Japanese, in the dark theme',
       ['ファイル', '設定', '環境変数', '履歴', '検索'],
       { locale: 'ja-JP', colorScheme: 'dark' },
     ],

@@ -70,7 +70,7 @@ requires(
     await page.locator('#filter[aria-controls="tree"]').waitFor()
   })
 
-  test('truncated text is marked, and the prompt can be read before it is copied', async () => {
+  test('a text that is truncated for the budget is marked, and the prompt can be read before it is copied', async () => {
     const page = await open(['auto file:///site/long.md', 'auto file:///site/notes/note-1.md'], {
       locale: 'ja-JP',
       colorScheme: 'dark',
@@ -87,7 +87,7 @@ requires(
     await prompt.waitFor({ state: 'detached' })
   })
 
-  test('on a phone the header takes a tenth of the height, and the views are at the bottom', async () => {
+  test('on a phone the header takes at most a tenth of the height, and the views are at the bottom', async () => {
     const page = await tabs.open(`${explorer.url}#view=tree`, { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
@@ -181,7 +181,7 @@ requires(
     expect(await page.locator('.basket-item').innerText()).toContain('brew.ts')
   })
 
-  test('a file has the badge of its language, and a file without one the icon of its type', async () => {
+  test('a source file has the badge of its language, and a Markdown file an icon without text', async () => {
     const page = await tabs.open(`${explorer.url}#uri=file:///site/`)
     const iconOf = (name: string) => page.locator('.folder-row', { hasText: name }).locator('svg')
     await iconOf('brew.ts').waitFor()
@@ -201,7 +201,7 @@ requires(
     await page.locator('.list-sort.cell-modified').waitFor({ state: 'hidden' })
   })
 
-  test('on a touch screen every target is 44 pixels high, in each view', async () => {
+  test('on a touch screen every target is at least 44 pixels high, in each view', async () => {
     const page = await open(notes.slice(0, 2), {
       viewport: { width: 390, height: 844 },
       hasTouch: true,
@@ -268,7 +268,7 @@ requires(
     expect(await hit.locator('mark').innerText()).toBe('kettle')
   })
 
-  test('at 200 % zoom the basket lies over the preview, wide enough to be used', async () => {
+  test('at 200 % zoom the basket is more than 400 pixels wide', async () => {
     const page = await open(notes.slice(0, 3), { viewport: { width: 720, height: 450 } })
     await page.locator('.basket-line').first().waitFor()
     expect((await boxOf(page, '.right')).width).toBeGreaterThan(400)
@@ -434,7 +434,7 @@ requires(
     await page.locator('.preview-head .chip', { hasText: 'テキスト' }).waitFor()
   })
 
-  test('a link to a mount of a single document shows the document, however soon it is opened', async () => {
+  test('a link to a mount of a single document shows the document, also after each reload', async () => {
     const page = await tabs.open(`${explorer.url}#uri=memo://kind`, { viewport: { width: 390, height: 844 } })
     for (let times = 0; times < 5; times++) {
       await page.locator('.preview-content', { hasText: 'Be kind.' }).waitFor()

@@ -60,7 +60,7 @@ requires(
   const handlers = [/inline event handler/, /Blocked script execution/]
   const ran = (page: Page) => page.evaluate(() => Reflect.get(window, 'ran') === true)
 
-  test('a Markdown document is rendered and sanitized, and its links work', async () => {
+  test('a Markdown document is rendered and sanitized, and its links open other files', async () => {
     const page = await open('file:///site/guide.md', { allowed: handlers })
     const document = page.locator('.markdown')
     await document.locator('h1', { hasText: '引き出しの手引き' }).waitFor()
@@ -92,7 +92,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a text that was opened before and has changed since shows the difference, or says that it is not known', async () => {
+  test('a text that was opened before and has changed since shows the difference, or says that the earlier text is no longer kept', async () => {
     const lines = Array.from({ length: 80 }, (_, at) => `line ${at}`)
     folder.write({ 'site/log/day.txt': `${lines.join('\n')}\n`, 'site/log/short.txt': 'one\n' })
     const page = await open('file:///site/log/day.txt')
@@ -216,7 +216,7 @@ requires(
     expect(await page.locator('.chart-table tbody tr').count()).toBe(2)
   })
 
-  test('pictures are drawn from bytes, and SVG and HTML run no code', async () => {
+  test('pictures are drawn from bytes, and an SVG picture runs no code', async () => {
     const page = await open('file:///site/picture.png')
     await page.getByText('120 × 80 pixels').waitFor()
     await show(page, 'file:///site/drawing.svg')
@@ -267,7 +267,7 @@ requires(
     await page.getByRole('grid').getByText('花子').waitFor()
   })
 
-  test('a folder is a list with links, and a binary file shows its bytes', async () => {
+  test('a folder is a list with links, a binary file shows its bytes, and an empty or missing file says so', async () => {
     const page = await open('file:///site/folder/')
     await page.getByRole('option', { name: /二\.txt/ }).waitFor()
     expect(await axe(page)).toEqual([])
@@ -364,7 +364,7 @@ requires(
     await page.locator('.text .line', { hasText: 'not bold' }).waitFor()
   })
 
-  test('the details show the known facts, and a copy is saved under a harmless name', async () => {
+  test('the details show the encoding and the command that reads the file, and a download has the name of the file', async () => {
     const page = await open('file:///site/sales.csv', { locale: 'ja-JP' })
     await page.getByRole('button', { name: '詳細' }).click()
     const details = page.locator('.details')

@@ -37,7 +37,7 @@ requires(
   })
 })
 
-test('a server whose configuration turns the explorer off has none', async () => {
+test('a server has no explorer if its configuration turns it off, and refuses to serve one if the MCP path is /', async () => {
   const args = configured({ explorer: false })
   const server = start(['serve', ...args, '--http', '0'], { cwd: folder.outside })
   const [, url = ''] = await server.says(/serves 1 mount at (\S+)\/mcp\n/)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { builtPage, firstLoad, mostAtFirst, pageSizes } from '../../scripts/page-size.ts'
 
-test('the first load of the explorer is under 100 kB compressed, and large modules are loaded later', () => {
+test('the first load of the explorer is under 100 kB compressed, and the page has no source maps', () => {
   const sizes = pageSizes(builtPage)
   const first = sizes.filter((size) => size.first)
   expect(first.map(({ name }) => name)).toContain('index.html')

@@ -103,7 +103,7 @@ const tasks: readonly Task[] = [
     },
   },
   {
-    name: 'narrow the list to one kind of name',
+    name: 'filter the list by a part of the name',
     actions: 3,
     walk: async ({ page, click, type }) => {
       await click(page.getByRole('link', { name: 'List', exact: true }))
@@ -147,7 +147,7 @@ const tasks: readonly Task[] = [
     },
   },
   {
-    name: 'read in Japanese',
+    name: 'switch the page to Japanese',
     actions: 2,
     walk: async ({ page, click, choose }) => {
       await click(page.locator('.menu > summary'))
@@ -176,7 +176,7 @@ const tasks: readonly Task[] = [
     },
   },
   {
-    name: 'collect a folder, knowing what it costs',
+    name: 'collect a folder after seeing how many tokens it has',
     actions: 2,
     walk: async ({ page, click }) => {
       await row(page, 'guide').hover()

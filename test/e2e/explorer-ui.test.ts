@@ -50,8 +50,8 @@ describe('hikidashi ui', () => {
 
   test.each([
     ['of the official SDK', 'official', []],
-    ['of 2024-11-05', 'old', ['sdk100']],
-    ['of 2025-06-18', 'old', ['sdk113']],
+    ['of revision 2024-11-05', 'old', ['sdk100']],
+    ['of revision 2025-06-18', 'old', ['sdk113']],
   ])('shows a server %s, which has no directories, as a tree', async (_, name, args) => {
     const { url, end } = await ui('--command', fixture(name, ...args))
     const { url: mcp, cookie } = await enter(url)
@@ -110,7 +110,7 @@ requires(
   })
   afterAll(() => far.end())
 
-  test('the address of hikidashi ui works once; the session survives a reload, and the token is not stored', async () => {
+  test('the address of hikidashi ui opens a session that survives a reload, and its token is not stored', async () => {
     const { url, end } = await ui('--url', `${far.url}mcp`)
     const [, token = ''] = url.split('#token=')
     const page = await tabs.open(url)

@@ -25,9 +25,9 @@ const hard = {
 }
 
 describe.each([
-  ['by descriptors', false],
-  ['by paths, as on other systems', true],
-])('a listing %s of a folder', (_, portable) => {
+  ['by file descriptors', false],
+  ['by paths, as on systems without /proc', true],
+])('a listing of a folder %s', (_, portable) => {
   test('has all files of the tree in the order of their UTF-8 bytes, and no directories', async () => {
     folder.write({ ...hard, 'empty/': null })
     const paths = await listPaths(await open({}, portable))
@@ -182,7 +182,7 @@ describe('an entry of a folder', () => {
 })
 
 describe('file names', () => {
-  test('that no path can hold are absent from the listing and cannot be read', async () => {
+  test('that are not valid UTF-8 or have control characters are not listed and cannot be read', async () => {
     const bytes = (hex: string) => Buffer.concat([Buffer.from(`${folder.root}/`), Buffer.from(hex, 'hex')])
     folder.write({ 'fine.txt': '', '\ufffd.txt': 'a real U+FFFD' })
     for (const hex of ['61ff2e747874', 'ff2e747874', 'eda080', '610a62', '611b62', '61c285', 'e280a8'])
@@ -199,7 +199,7 @@ describe('file names', () => {
       )
   })
 
-  test('deeper than 256 directories are not served, listed or read', async () => {
+  test('more than 256 directories deep are neither listed nor found', async () => {
     const deep = (depth: number) => Array.from({ length: depth }, () => 'd').join('/')
     folder.write({ [`${deep(255)}/in`]: 'x', [`${deep(300)}/out`]: 'x' })
     const provider = await open()
@@ -232,7 +232,7 @@ test('a directory of very many files is listed whole, page by page, in memory th
   expect(process.memoryUsage().rss - before).toBeLessThan(60e6)
 })
 
-test('a listing that skips from directory to directory opens each once, and stats only its first file', async () => {
+test('a listing that skips from directory to directory finds each directory once, in order', async () => {
   folder.write(
     Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${String(i).padStart(3, '0')}/${i % 20}`, ''])),
   )
@@ -243,7 +243,7 @@ test('a listing that skips from directory to directory opens each once, and stat
   expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
 })
 
-test('many listings at once read a directory once, and aborting one does not end the others', async () => {
+test('many listings at once are complete, also if one of them is aborted', async () => {
   folder.write(Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`f${i}`, ''])))
   await sleep(30)
   const provider = await open()

@@ -7,9 +7,9 @@ import { contextOf, listAll, openBelow, readOne, sleep, textAt } from '../suppor
 const { folder, open } = useFiles()
 
 describe.each([
-  ['by descriptors', false],
-  ['by paths, as on other systems', true],
-])('a read %s of a file', (_, portable) => {
+  ['by file descriptors', false],
+  ['by paths, as on systems without /proc', true],
+])('a read of a file %s', (_, portable) => {
   test('is text for UTF-8 without NUL, whatever the name, and bytes otherwise', async () => {
     folder.write({
       'a.md': '# 見出し𠮷\n',
@@ -39,7 +39,7 @@ describe.each([
     expect((await readOne(provider, 'a/b.txt', { range: { start: 0, end: 1 } })).version).toBe(entry?.version)
   })
 
-  test('of a part reads only that part, cuts text between characters, and states the range', async () => {
+  test('returns a requested part, cut between characters, and states its range', async () => {
     folder.write({
       'a.txt': 'aあ𠮷b',
       'a.bin': new Uint8Array([0, 1, 2, 3]),
@@ -73,7 +73,7 @@ describe.each([
       })
   })
 
-  test('above the limit is refused with the size, the limit and how to read a part', async () => {
+  test('is refused above the limit, with the size, the limit and how to read a part', async () => {
     folder.write({ 'a.txt': 'x'.repeat(11), 'b.txt': 'x'.repeat(10) })
     const provider = await open({ maxBytes: 10 }, portable)
     await expect(readOne(provider, 'a.txt')).rejects.toMatchObject({
@@ -137,7 +137,7 @@ describe.each([
     }
   })
 
-  test('of a file that keeps growing gives its state at the start, until that is too large', async () => {
+  test('gives whole lines of a file that keeps growing, and is refused when the file is too large', async () => {
     folder.write({ 'a.log': '' })
     const provider = await open({ maxBytes: 20_000 }, portable)
     const writer = spawn(process.execPath, [
@@ -186,7 +186,7 @@ describe.each([
     await expect.poll(() => openBelow(folder.root)).toHaveLength(before)
   })
 
-  test('that is aborted rejects at once and leaves nothing open', async () => {
+  test('that is aborted at any moment leaves nothing open', async () => {
     folder.write({ 'a/b/c.txt': 'x'.repeat(5_000_000) })
     const provider = await open({}, portable)
     await textAt(provider, 'a/b/c.txt')
@@ -202,7 +202,7 @@ describe.each([
   })
 })
 
-test('a hundred calls may share one signal without a warning', async () => {
+test('a hundred reads may share one abort signal without a warning of Node', async () => {
   folder.write({ 'a.txt': 'a' })
   const provider = await open()
   const warnings: unknown[] = []

@@ -56,7 +56,7 @@ async function idle(): Promise<number> {
   return 0
 }
 
-describe('a files watch', () => {
+describe('the watch of a files mount', () => {
   test('reports files that are created, changed and deleted, and no directory', async () => {
     folder.write({ 'a.txt': 'a', 'd/b.txt': 'b' })
     const watching = await begin()
@@ -194,7 +194,7 @@ describe('a files watch', () => {
     expect(told).toEqual(['+docs/n/b.md'])
   })
 
-  test('updates the paths below a .gitignore that is created, changed or deleted', async () => {
+  test('reports the paths that a created, changed or deleted .gitignore hides or shows', async () => {
     folder.write({ 'p/a.log': '', 'p/q/b.log': '', 'p/q/c.txt': '', 'other/d.log': '' })
     const watching = await begin()
     expect(await toldOf(watching, () => folder.write({ 'p/.gitignore': '*.log\n' }))).toEqual([
@@ -215,7 +215,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => folder.write({ 'p/q/b.log': 'x' }))).toEqual(['p/q/b.log'])
   })
 
-  test('updates paths after changes of a .gitignore that is not served itself', async () => {
+  test('reports the paths that a .gitignore hides, also if it is not served itself', async () => {
     folder.write({ 'a.log': '', 'd/b.log': '' })
     const watching = await begin({ hidden: false })
     expect(await toldOf(watching, () => folder.write({ '.gitignore': '*.log\n' }))).toEqual(['+a.log', '+d/b.log'])
@@ -334,7 +334,7 @@ describe('a files watch', () => {
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { timeout: 20_000 })
   })
 
-  test('is absent if it is switched off; an invalid interval is refused', async () => {
+  test('is absent if it is switched off, and an invalid interval for its comparisons is refused', async () => {
     expect((await open({ watch: false })).watch).toBeUndefined()
     await provider.close?.()
     for (const reconcile of [0, 99, Number.NaN, 2 ** 31])

@@ -98,7 +98,7 @@ const discover = { jsonrpc: '2.0', id: 2, method: 'server/discover', params: { _
 const listing = { jsonrpc: '2.0', id: 3, method: 'resources/list', params: {} }
 const capabilities = { resources: { subscribe: true, listChanged: true } }
 
-describe('before a mount is open,', () => {
+describe('while a server opens its mounts,', () => {
   test('initialize and server/discover are answered on stdio, and other requests wait for the mounts', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--config', config)
@@ -139,7 +139,7 @@ describe('before a mount is open,', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('with --strict, the mounts are opened without a request', async () => {
+  test('with --strict, it waits for no request', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     await write(certificates)

@@ -86,14 +86,14 @@ describe('the credentials of a Google user', () => {
   })
 
   test.each([
-    [0o644, /chmod 600/],
-    [0o640, /chmod 600/],
-    [0o620, /chmod 600/],
-  ])('are kept in a file that others cannot read: mode %o is refused', async (mode, message) => {
+    ['0644', 0o644, /chmod 600/],
+    ['0640', 0o640, /chmod 600/],
+    ['0620', 0o620, /chmod 600/],
+  ])('are kept in a file that others cannot read: mode %s is refused', async (_, mode, message) => {
     await expect(read(await open(asPerson(await keep(undefined, mode))))).rejects.toThrow(message)
   })
 
-  test('give an error with advice if the file is missing or of another kind', async () => {
+  test('give an error with advice if their file is missing, invalid, or made for another client', async () => {
     await expect(read(await open(asPerson(join(folder, 'none.json'))))).rejects.toThrow(/hikidashi auth gdrive/)
     const file = await keep()
     await writeFile(file, '{"refresh_token": "canary"}')
@@ -201,7 +201,7 @@ describe('an error of Google Drive', () => {
     expect(await read(provider)).toBe('first')
   })
 
-  test('that is permanent is reported within the time-out, with its reason', async () => {
+  test('that does not end is reported within the time-out, with its reason', async () => {
     const provider = await open({ timeoutMs: 1500 })
     await provider.stat?.('same-a', contextOf())
     failing(100, 403, 'userRateLimitExceeded')
@@ -251,7 +251,7 @@ describe('an error of Google Drive', () => {
     expect(times).toBe(3)
   })
 
-  test('such as a missing answer ends with the caller, or with the time-out', async () => {
+  test('such as a missing answer ends when the caller aborts, or with the time-out', async () => {
     const provider = await open({ timeoutMs: 1000 })
     await provider.stat?.('same-a', contextOf())
     drive.intercept = () => true
@@ -300,12 +300,12 @@ describe('the sign-in of a Google user', () => {
   test.each([
     ['denies', /was not granted/],
     ['ticks nothing', /tick the requested access/],
-  ] as const)('reports when the user %s', async (person, message) => {
+  ] as const)('reports that the user %s', async (person, message) => {
     drive.oauth.settings.person = person
     await expect(ask((url) => fetch(url))).rejects.toThrow(message)
   })
 
-  test('does not wait for ever', async () => {
+  test('ends with an error if the user does not answer in time', async () => {
     await expect(ask(async () => {}, 50)).rejects.toThrow(/in time/)
   })
 })

@@ -120,7 +120,7 @@ describe('a listing of a Drive mount', () => {
     expect(await pathsOf(await open({ what: { kind: 'shared' } }))).toEqual(['single', 'theirs/inner'])
   })
 
-  test('follows shortcuts without loops, each folder at one place, up to a limit', async () => {
+  test('follows shortcuts without loops, each folder at one place, and only some or none with the option shortcuts', async () => {
     fillDrive(drive)
     drive.table.add({ id: 'outside', parent: null })
     drive.table.add({ id: 'far', parent: 'outside', content: 'far' })
@@ -138,7 +138,7 @@ describe('a listing of a Drive mount', () => {
     expect(textOf(link)).toBe('far')
   })
 
-  test('is refused beyond a limit, and paged up to it', async () => {
+  test('has the files of all pages, and is refused beyond maxFiles', async () => {
     for (let i = 0; i < 120; i++) drive.table.add({ id: `f${i}`, content: 'x' })
     for (let i = 0; i < 90; i++) drive.table.add({ id: `d${i}` })
     drive.table.add({ id: 'in-the-last', parent: 'd89', content: 'x' })
@@ -206,7 +206,7 @@ describe('a read of a Drive mount', () => {
     expect(part.contents.map(textOf)).toEqual(['"Tea, green",3.5\n'])
   })
 
-  test('gives a part of a stored file, and checks the checksum of a whole one', async () => {
+  test('gives a part of a stored file, and refuses the whole file above the limit', async () => {
     drive.table.add({ id: 'long', name: 'long.txt', content: 'abc'.repeat(10_000) })
     const provider = await open({ maxBytes: 10_000 })
     const range = { start: 29_997, end: 30_000 }
@@ -228,7 +228,7 @@ describe('a read of a Drive mount', () => {
     await provider.close?.()
   })
 
-  test('gives a clear error beyond the limit of exports by Google', async () => {
+  test('beyond the limit of exports by Google gives the error too-large with this limit', async () => {
     const exports = { 'text/markdown': 'x'.repeat(10 * 1024 * 1024 + 1) }
     drive.table.add({ id: 'huge', mimeType: types.document, exports })
     await expect(read(await open(), 'huge')).rejects.toMatchObject({
@@ -255,7 +255,7 @@ describe('permissions in a Drive mount', () => {
     readersOf = createReaderLookup()
   })
 
-  test('that ended, or exclude the content, do not affect other files', async () => {
+  test('that ended, or exclude the content, grant no access, and do not affect other files', async () => {
     expect(await namesOf(byId('a'), byId('c'), byId('b'))).toEqual([[], [], ['ann@example.org']])
     for (const permissions of [[ended], [limited]])
       expect(await namesOf({ id: 'd', permissions }, byId('b'))).toEqual([[], ['ann@example.org']])

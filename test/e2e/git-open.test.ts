@@ -65,7 +65,7 @@ const clone = (name: string, ...options: string[]): GitRepository => {
   return openTestRepository(dir, options.includes('--bare') ? dir : undefined)
 }
 
-describe('a repository of every kind is served', () => {
+describe('a git mount serves', () => {
   test('a bare repository, without a status', async () => {
     const bare = clone('bare.git', '--bare')
     const asked = await open(bare.dir)
@@ -131,7 +131,7 @@ describe('a repository of every kind is served', () => {
     expect(await asked.text('status')).toContain('HEAD is detached at')
   })
 
-  test('a repository with refs whose objects are missing: its branches and tags are listed, and the broken ones named', async () => {
+  test('a repository with refs whose objects are missing, and names these refs in the lists of branches and tags', async () => {
     const lose = (id: string) => rmSync(join(repository.gitDir, 'objects', id.slice(0, 2), id.slice(2)))
     const make = (message: string) => repository.git('commit-tree', '-m', message, 'HEAD^{tree}').trim()
     const [onBranch, onTag] = [make('on a branch'), make('under a tag')]
@@ -206,7 +206,7 @@ describe('a repository of every kind is served', () => {
   })
 
   test.each(['blob:none', 'tree:0'])(
-    'a page over an object that a partial clone (%s) lacks has the command that fetches it',
+    'instead of a page over objects that a partial clone (%s) lacks an error with the command that fetches them',
     async (filter) => {
       repository.git('config', 'uploadpack.allowFilter', 'true')
       const asked = await open(clone(`${filter.replace(':', '-')}.git`, '--bare', `--filter=${filter}`).dir)
@@ -300,7 +300,7 @@ requires(
   })
 })
 
-describe('a repository that cannot be served gives an error with advice', () => {
+describe('a git mount gives an error with advice for', () => {
   test.each([
     ['relative/path', 'is not an absolute path. Did you mean'],
     ['', 'is not an absolute path'],
@@ -320,7 +320,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     expect(await complaint({ repository: join(folder.path, 'half') })).toContain('has no objects')
   })
 
-  test('a .git file that leads to a missing place names the missing git directory', async () => {
+  test('a .git file that leads to a missing place, with the path of the missing git directory', async () => {
     const lost = join(folder.path, 'lost')
     mkdirSync(lost)
     for (const target of ['../none/.git/worktrees/x', join(folder.path, 'none/.git/worktrees/x')]) {
@@ -330,7 +330,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     }
   })
 
-  test('a subfolder of a working tree names its top', async () => {
+  test('a subfolder of a working tree, with the path of its top folder', async () => {
     mkdirSync(join(repository.dir, 'docs'), { recursive: true })
     const words = `It lies in the working tree ${JSON.stringify(repository.dir)}. Name that instead.`
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
@@ -397,7 +397,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     },
   )
 
-  test('a malformed glob', async () => {
+  test('a malformed glob of refs', async () => {
     expect(await complaint({ refs: ['refs/heads/['] })).toContain('malformed')
   })
 })
@@ -456,7 +456,7 @@ describe('the temporary folder of a git mount', () => {
 })
 
 test.each(['mask', 'off'] as const)(
-  'with redact %s, a patch hides the same secrets as the contents of its files',
+  'with redact %s, a patch of a git mount withholds the changes of secret files, unless redact is off',
   async (redact) => {
     const names = ['.netrc', 'a b/credentials.json', 'ä/id_rsa', 'notes.txt']
     for (const name of names) repository.write(name, `held ${name.length}\n`)

@@ -31,7 +31,7 @@ describe('the answers of git cat-file', () => {
     { maxLength: 12 },
   )
 
-  test('are the same, however they are split into chunks', () => {
+  test('are parsed to the same objects, however they are split into chunks', () => {
     fc.assert(
       fc.property(objects, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }), (wanted, sizes) => {
         const output = Buffer.concat(
@@ -64,7 +64,7 @@ describe('the answers of git cat-file', () => {
   })
 
   test.each(['hello\n', `${id(1)} blob x\n`, `${'a'.repeat(2000)}`, `${id(1)} blob 1 2\n`])(
-    'end with an error at %j',
+    'are reported as broken if they contain %j',
     (text) => {
       let broken = 0
       const unexpected = () => expect.unreachable()
@@ -118,8 +118,8 @@ describe('the parser of git trees', () => {
   })
 })
 
-describe('short names of refs', () => {
-  test('are used only if they are unambiguous', async () => {
+describe('names of refs in paths', () => {
+  test('may be short if they are unambiguous', async () => {
     const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map(
       (name) => `refs/${name}`,
     )
@@ -151,7 +151,7 @@ describe('short names of refs', () => {
     ])
   })
 
-  test('are sent to git without the wildcards of globs', () => {
+  test('are limited by globs, of which git gets the part before a wildcard', () => {
     const patterns = (...refs: string[]) => completeGitOptions({ repository: '/', refs }).patterns
     expect(patterns('HEAD', 'refs/heads/**', 'refs/tags/v*')).toEqual(['refs/heads', 'refs/tags'])
     expect(patterns('refs/heads/main')).toEqual(['refs/heads/main'])
@@ -164,7 +164,7 @@ describe('short names of refs', () => {
   })
 })
 
-describe('times of a log', () => {
+describe('the parameter since of a log', () => {
   const now = Date.UTC(2026, 10, 21)
   test.each([
     ['2026-11-21', 1_795_219_200],
@@ -175,7 +175,7 @@ describe('times of a log', () => {
     ['2 weeks ago', 1_794_009_600],
     ['3.days.ago', 1_794_960_000],
     ['1900-01-01', 0],
-  ])('%j is accepted', (text, seconds) => {
+  ])('accepts the time %j', (text, seconds) => {
     expect(parseTime('since', text, now)).toBe(seconds)
   })
 
@@ -190,7 +190,7 @@ describe('times of a log', () => {
     '1 fortnight',
     '1795219200',
     '2026-11-21T25:00',
-  ])('%j is refused', (text) => {
+  ])('refuses the time %j', (text) => {
     expect(() => parseTime('since', text, now)).toThrow('is not a time')
   })
 })

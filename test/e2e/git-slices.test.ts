@@ -161,7 +161,7 @@ describe('the memory for very many git entries', () => {
     return { heapUsed, arrayBuffers }
   }
 
-  test('is at most 250 bytes for each ref outside the heap and 20 on the heap, and in no large map', async () => {
+  test('is at most 250 bytes for each ref outside the heap and 20 on the heap, and in no map of over 65,536 entries', async () => {
     fillPlainly(repository)
     const commit = repository.git('rev-parse', 'HEAD')
     const lines = Array.from({ length: many }, (_, i) => `${commit} refs/heads/branch-${(i * 7919) % many}\n`)
@@ -182,7 +182,7 @@ describe('the memory for very many git entries', () => {
     expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(250 * many)
   }, 120_000)
 
-  test('for the files and dates of a tree is in no large map, and almost none of it on the heap', async () => {
+  test('for the files and dates of a tree is in no map of over 65,536 entries, and at most 20 bytes for each file are on the heap', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const tree = rawTree(Array.from({ length: many }, (_, i) => ['100644', `f${(i * 7919) % many}`, blob] as const))
@@ -209,7 +209,7 @@ describe('the memory for very many git entries', () => {
 })
 
 describe('sorting in time slices', () => {
-  test('gives the same as sorting, for any order', async () => {
+  test('gives the same order as Array.sort, for random orders and any length', async () => {
     for (const length of [0, 1, 2, maxEntriesPerSlice, maxEntriesPerSlice + 1, 5 * maxEntriesPerSlice + 17]) {
       let state = length + 1
       const random = () => {

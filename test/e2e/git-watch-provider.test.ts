@@ -76,7 +76,7 @@ function fill() {
   return repository.commit('first')
 }
 
-describe('a git watch', () => {
+describe('the watch of a git mount', () => {
   test('reports the files that a commit changed, at HEAD and at the branch, and the generated pages such as the log', async () => {
     fill()
     const watch = await begin()
@@ -257,7 +257,7 @@ describe('a git watch', () => {
     expect(elsewhere).not.toContain('HEAD/src/b.txt')
   })
 
-  test('starts before there is a commit', async () => {
+  test('starts in a repository without commits, and reports the first one', async () => {
     const watch = await begin()
     const expected = ['+HEAD/', 'main/', 'refs/heads/main/', 'log', 'branches', 'status']
     await beside(watch, expected, () => fill())
@@ -370,7 +370,7 @@ describe('a git watch', () => {
     await expect(startWatching(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('can be switched off, and compares at most ten times a second', async () => {
+  test('can be switched off, and refuses an interval of comparisons below 100 ms', async () => {
     fill()
     expect((await open({ watch: false })).watch).toBeUndefined()
     await expect(open({ reconcile: 99 })).rejects.toMatchObject({ kind: 'invalid' })
@@ -403,7 +403,7 @@ requires(
   hasReftable(),
   'needs git 2.45 or newer',
 )('with refs in the reftable format,', () => {
-  test('a git watch reports commits and new branches', async () => {
+  test('the watch of a git mount reports commits and new branches', async () => {
     repository = makeReftable(join(folder.path, 'tables'))
     fill()
     const watch = await begin()

@@ -59,7 +59,7 @@ const eras = {
 describe.each(['stdio', 'HTTP'] as const)('over %s', (transport) => {
   test.each([
     ['of the newest revision', 'auto'],
-    ['of the one before', 'legacy'],
+    ['of an earlier revision', 'legacy'],
   ] as const)('a client %s is notified of a commit, and reads it', async (_, mode) => {
     client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } })
     const told: string[] = []

@@ -86,7 +86,7 @@ describe('files of a git mount', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('have their object id, size, type and commit; content at a full id never changes', async () => {
+  test('have their object id, size, type and commit, and at a full commit id are marked as immutable', async () => {
     const { first } = fill()
     const asked = await open()
     const version = repository.git('rev-parse', `${first}:src/main.ts`)
@@ -504,7 +504,7 @@ describe('pages of a git mount', () => {
     expect((await asked.read('status')).meta).toEqual({ 'dev.hikidashi/truncated': true })
   })
 
-  test('are the only listed resources beside files', async () => {
+  test('are found by stat, as are directories, and other paths are not found', async () => {
     fill()
     const asked = await open()
     expect(await asked.stat('log')).toMatchObject({ path: 'log', mimeType: 'text/plain' })

@@ -136,14 +136,14 @@ describe('hikidashi in the configuration of a host', () => {
     [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders or --url/],
     [['add', 'goose', '--scope', 'project'], /no settings for a project/],
     [['registry', 'server-json'], /--name io\.github/],
-  ])('is not added by the wrong command line %j', async (args, message) => {
+  ])('is refused with advice for the wrong command line %j', async (args, message) => {
     const { code, out, err } = await cli(...args)
     expect({ refused: code === 1 || code === 2, out }).toEqual({ refused: true, out: '' })
     expect(err).toMatch(message)
   })
 })
 
-test('a settings file has its old or its new content, whenever the writer is killed', async () => {
+test('a settings file of a host has its old or its new content, whenever the writer is killed', async () => {
   const file = join(root, 'killed.json')
   for (let i = 0; i < 5; i++) {
     const child: ChildProcess = spawn(process.execPath, [bundled('tests/host-file-writer'), file], {
@@ -175,7 +175,7 @@ async function unpack(file: string, target: string): Promise<void> {
 
 type Done = (error: Error | null, stream: Readable) => void
 
-test('a bundle has all files that a host needs to start it', { timeout: 120_000 }, async () => {
+test('an MCP bundle has all files that a host needs to start it', { timeout: 120_000 }, async () => {
   const file = join(root, 'hikidashi.mcpb')
   const made = await started('bundle', 'mcpb', '--output', file, '--json')
   expect(made).toMatchObject({ code: 0, err: '' })
@@ -209,7 +209,7 @@ test('a bundle has all files that a host needs to start it', { timeout: 120_000 
   expect(await listed(process.execPath, sqliteWords)).toContain('sqlite://shop/customer/schema')
 })
 
-test('a bundle with a configuration serves its mounts with the secrets that the host asks for', {
+test('an MCP bundle with a configuration serves its mounts with the secrets that the host asks for', {
   timeout: 120_000,
 }, async () => {
   const service = createServer((request, response) => {
@@ -248,15 +248,19 @@ test('a bundle with a configuration serves its mounts with the secrets that the 
 })
 
 // Most of it is compressing what the last one has as well.
-test.runIf(isThorough)('a bundle for all systems has the files for each of them', { timeout: 120_000 }, async () => {
-  const [everywhere, one] = [join(root, 'everywhere'), join(root, 'one.mcpb')]
-  const made = await started('bundle', 'mcpb', '--output', one, '--json')
-  const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
-  expect(all).toMatchObject({ code: 0, err: '' })
-  expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
-  await unpack(`${everywhere}.mcpb`, everywhere)
-  const manifest = JSON.parse(await readFile(join(everywhere, 'manifest.json'), 'utf8'))
-  expect(manifest.compatibility.platforms.toSorted()).toEqual(['darwin', 'linux', 'win32'])
-  const vendor = join(dirname(dirname(join(everywhere, manifest.server.entry_point))), 'vendor')
-  expect((await readdir(vendor)).filter((name) => name.endsWith('.node'))).toHaveLength(8)
-})
+test.runIf(isThorough)(
+  'an MCP bundle for all systems has the builds of SQLite for each of them',
+  { timeout: 120_000 },
+  async () => {
+    const [everywhere, one] = [join(root, 'everywhere'), join(root, 'one.mcpb')]
+    const made = await started('bundle', 'mcpb', '--output', one, '--json')
+    const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
+    expect(all).toMatchObject({ code: 0, err: '' })
+    expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
+    await unpack(`${everywhere}.mcpb`, everywhere)
+    const manifest = JSON.parse(await readFile(join(everywhere, 'manifest.json'), 'utf8'))
+    expect(manifest.compatibility.platforms.toSorted()).toEqual(['darwin', 'linux', 'win32'])
+    const vendor = join(dirname(dirname(join(everywhere, manifest.server.entry_point))), 'vendor')
+    expect((await readdir(vendor)).filter((name) => name.endsWith('.node'))).toHaveLength(8)
+  },
+)

@@ -102,7 +102,7 @@ suite('the Inspector', () => {
         : { code, error: (JSON.parse(stderr) as { error: unknown }).error }
     }
 
-    test(`negotiates ${revision}`, async () => {
+    test(`negotiates revision ${revision}`, async () => {
       expect(await call('initialize')).toMatchObject({ result: { protocolVersion: revision } })
     })
 
@@ -164,34 +164,31 @@ suite('the Inspector', () => {
     ['stdio', 'modern'],
     ['stdio', 'legacy'],
   ] as const
-  describe.each([...someOf('its shell', shells, 2, volume / 2)])(
-    'the command of the Inspector over %s, era %s',
-    (transport, era) => {
-      const name = `${transport}-${era}`
-      const mcpdo = async (...args: readonly string[]) => {
-        const { code, stdout, stderr } = await run('mcpdo', ['--format', 'json', '--plain', ...args])
-        return code === 0 ? (JSON.parse(stdout) as unknown) : stderr
-      }
+  describe.each([...someOf('its shell', shells, 2, volume / 2)])('as mcpdo over %s, era %s', (transport, era) => {
+    const name = `${transport}-${era}`
+    const mcpdo = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await run('mcpdo', ['--format', 'json', '--plain', ...args])
+      return code === 0 ? (JSON.parse(stdout) as unknown) : stderr
+    }
 
-      beforeAll(async () => {
-        const { options, target } = places[transport]()
-        await mcpdo('connect', `@${name}`, ...options, '--era', era, ...target)
-      })
+    beforeAll(async () => {
+      const { options, target } = places[transport]()
+      await mcpdo('connect', `@${name}`, ...options, '--era', era, ...target)
+    })
 
-      afterAll(async () => {
-        await mcpdo('disconnect', `@${name}`)
-      })
+    afterAll(async () => {
+      await mcpdo('disconnect', `@${name}`)
+    })
 
-      test('completes a path of a template', async () => {
-        const complete = (value: string) =>
-          mcpdo(
-            ...['--connection', name, 'prompts/complete', '--complete-ref-type', 'ref/resource'],
-            ...['--complete-ref', `${sampleAddress}/{+path}`, '--complete-arg-name', 'path'],
-            ...['--complete-arg-value', value],
-          )
-        expect(await complete('ma')).toMatchObject({ values: ['many/'] })
-        expect(await complete('many/0799')).toMatchObject({ values: ['many/0799.txt'], hasMore: false })
-      })
-    },
-  )
+    test('completes a path of a template', async () => {
+      const complete = (value: string) =>
+        mcpdo(
+          ...['--connection', name, 'prompts/complete', '--complete-ref-type', 'ref/resource'],
+          ...['--complete-ref', `${sampleAddress}/{+path}`, '--complete-arg-name', 'path'],
+          ...['--complete-arg-value', value],
+        )
+      expect(await complete('ma')).toMatchObject({ values: ['many/'] })
+      expect(await complete('many/0799')).toMatchObject({ values: ['many/0799.txt'], hasMore: false })
+    })
+  })
 })

@@ -239,7 +239,7 @@ describe('a TypeScript program that checks the declarations of libraries', () =>
   })
 })
 
-test('every entry of package.json can be imported', async () => {
+test('every export of package.json can be imported from the installed package', async () => {
   const script = `for (const name of ${JSON.stringify(exported())})
     if (Object.keys(await import(name)).length === 0) throw new Error(name)`
   await runFile(process.execPath, ['--input-type=module', '-e', script], { cwd: own })
@@ -288,7 +288,7 @@ describe('from the installed package', () => {
     expect(await hikidashi(['pack', 'cedar boxes', '--config', file, '--budget', '2000'])).toContain('cedar boxes')
   })
 
-  describe('the sources behind HTTP are mounted: S3, GCS, Drive, Prometheus, web, api, another MCP server', () => {
+  describe('mounts of S3, GCS, Drive, Prometheus, a website, an HTTP API and another MCP server', () => {
     let s3: Bucket<S3StandIn>
     let gcs: Bucket<GcsStandIn>
     let drive: Awaited<ReturnType<typeof startDriveMount>>
@@ -314,7 +314,7 @@ describe('from the installed package', () => {
       for (const { close } of [s3, gcs, drive, prometheus, site]) await close()
     })
 
-    test('and pass the contract suite', async () => {
+    test('pass hikidashi check, and are read', async () => {
       const allowAddresses = ['127.0.0.1']
       const file = writeConfig('remote', {
         's3://drawer': s3.mount,
@@ -337,7 +337,7 @@ describe('from the installed package', () => {
     })
   })
 
-  describe('PostgreSQL is mounted', () => {
+  describe('a mount of PostgreSQL', () => {
     let database: Database
     beforeAll(async () => {
       database = await startDatabase(
@@ -346,7 +346,7 @@ describe('from the installed package', () => {
     })
     afterAll(() => database.remove())
 
-    test('and passes the contract suite', async () => {
+    test('passes hikidashi check', async () => {
       const file = writeConfig('postgres', {
         'postgres://localhost/shop': { provider: 'postgres', url: { env: 'SHOP_URL' } },
       })
@@ -358,7 +358,7 @@ describe('from the installed package', () => {
     'mariadb',
     hasMariadb,
     mariadbReason,
-  )('MySQL databases are mounted', () => {
+  )('a mount of MySQL', () => {
     let database: Mariadb
     beforeAll(async () => {
       database = await startMariadb(
@@ -367,7 +367,7 @@ describe('from the installed package', () => {
     })
     afterAll(() => database.remove())
 
-    test('and pass the contract suite', async () => {
+    test('passes hikidashi check', async () => {
       const file = writeConfig('mysql', { 'mysql://localhost/shop': { provider: 'mysql', url: { env: 'SHOP_URL' } } })
       await tryOut(file, { SHOP_URL: database.readerUrl })
     })
@@ -445,7 +445,7 @@ test('the program of docs/toolkit.md serves the resources that the page shows', 
   expect(answer.result).toMatchObject({ contents: [{ uri: 'docs://here/hello.md', text: 'hello' }] })
 })
 
-test('the programs of docs/attach.md and docs/context.md print what the pages show', async () => {
+test('the programs of docs/attach.md and docs/context.md serve or print the document that they mount', async () => {
   const place = programFolder('snippets')
   const port = String(await freePort())
   const snippets = (page: string) =>

@@ -141,7 +141,7 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect(await sockets()).toEqual([])
   })
 
-  test('are joined only with the same command line, and not with --no-share', async () => {
+  test('are one process only with the same command line, and not with --no-share', async () => {
     const first = await openHost()
     const other = await openHost('--only', 'files')
     expect(await sockets()).toHaveLength(2)
@@ -292,9 +292,9 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
   })
 })
 
-describe.skipIf(process.platform === 'win32')('a server joins no other one', () => {
+describe.skipIf(process.platform === 'win32')('a server does not join another one', () => {
   test.each([
-    ['with another git', () => ({ env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` } })],
+    ['with another git program', () => ({ env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` } })],
     ['with other settings of git', () => ({ env: { GIT_CONFIG_GLOBAL: '/dev/null' } })],
     ['with other options of Node', () => ({ env: { NODE_OPTIONS: '--max-old-space-size=500' } })],
     ['of a folder that is spelled in another way', () => ({ what: [join(root, 'link')] })],

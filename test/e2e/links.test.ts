@@ -70,7 +70,7 @@ async function linkAt(uri: string): Promise<unknown> {
   return (contents[0]?.meta?.[metaKeys.source] as { readonly link?: string } | undefined)?.link
 }
 
-test('a resource has the link template of its mount, with its path in the place of the placeholder', async () => {
+test('a resource has a link that is made from the link template of its mount and its path', async () => {
   expect(await linkAt('file:///app/docs/a%20b.md')).toBe(`${forge}/main/docs/a%20b.md`)
   expect(await linkAt('file:///app/docs/%E6%97%A5%E6%9C%AC.md')).toBe(`${forge}/main/docs/%E6%97%A5%E6%9C%AC.md`)
   expect(await linkAt('wiki://app/a%20b.md')).toBe('https://wiki.example/page?path=a%20b.md')
@@ -144,7 +144,7 @@ requires(
 )('in a browser,', () => {
   const tabs = useBrowser()
 
-  test('the explorer shows the link beside each hit, and in the details of a resource', async () => {
+  test('the explorer shows the link to the source beside each search hit, and in the details of a resource', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=anchor`)
     const sources = page.getByRole('link', { name: /Open at its source/ })
     await sources.first().waitFor()

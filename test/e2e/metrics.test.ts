@@ -205,7 +205,7 @@ scrape_configs:
     )
   })
 
-  test('a long answer is truncated with a count, and exists as a table and a picture', async () => {
+  test('a long answer is truncated with the number of omitted series, and can be read as CSV or as a chart', async () => {
     const { series, omitted } = await shown(`series/many?start=${end - 200}&end=${end}`)
     expect([series.length, omitted]).toEqual([100, { series: 20, of: 120 }])
     const csv = await read('series/queue_bytes?as=csv&start=-2h&step=30m')

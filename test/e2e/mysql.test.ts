@@ -259,7 +259,7 @@ requires(
       expect(await complete(watcher, '')).toEqual([])
     })
 
-    test('costs no query of its own in a listing or a read of many', async () => {
+    test('needs no query of its own in a listing or in many reads at once', async () => {
       const made = Array.from({ length: 100 }, (_, i) => `CREATE FUNCTION many_f.f${i}() RETURNS int RETURN ${i}`)
       await server.run(`CREATE DATABASE many_f; ${made.join(';')}; GRANT EXECUTE ON many_f.* TO sees@'%'`)
       const provider = await openAs('sees', ['many_f'])
@@ -358,7 +358,7 @@ requires(
       expect(rows[0]).toMatchObject({ s: 19.99, d: 19.99 })
     })
 
-    test('of a view with a missing or powerless definer give an error with the reason', async () => {
+    test('of a view whose definer is missing or has no rights give an error with the reason', async () => {
       await server.run("CREATE USER definer@'%' IDENTIFIED BY 'p'")
       for (const definer of ['definer', 'nobody'])
         await server.run(
@@ -473,7 +473,7 @@ requires(
       ['root, who may do anything', 'root:the-password-of-root', /ALL PRIVILEGES/],
       ['one that may write', 'writer:p', /INSERT/],
       ['one that may take on a role that writes', 'editor:p', /UPDATE/],
-    ])('(%s) is refused when the source is opened, unless it is allowed', async (_, account, told) => {
+    ])('is refused when the source is opened, unless it is allowed: %s', async (_, account, told) => {
       expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(told)
       await answers(await open({ url: as(account), allowPrivileged: true }))()
     })
@@ -492,7 +492,7 @@ requires(
         await failureOf(mysql({ url, tls: { mode: 'off' } }), 'invalid')
     })
 
-    test('has its privileges listed in the syntax of the server', () => {
+    test('has its excess privileges found in the output of SHOW GRANTS', () => {
       const on = (line: string) => excessPrivilegesIn(line, ['shop'])
       expect(on('GRANT SELECT (`a`, `in,sert`), SHOW VIEW ON `shop`.`t` TO `r`@`%`')).toEqual([])
       expect(on('GRANT SELECT, INSERT (`a`) ON `shop`.`t` TO `r`@`%`')).toEqual(['INSERT'])
@@ -591,7 +591,7 @@ requires(
     }
   }, 60_000)
 
-  test('fault 10: a MySQL that is down at the start is tried again, and served once it runs', async () => {
+  test('a MySQL that is down at the start is tried again, and served once it runs (fault 10)', async () => {
     const told: string[] = []
     await server.stop()
     let provider: Provider
@@ -605,14 +605,14 @@ requires(
     await recovers(answers(provider))
   }, 120_000)
 
-  describe('fault 11: a MySQL', () => {
+  describe('a MySQL', () => {
     test.each([
       ['is stopped and started', () => server.stop().then(() => server.start())],
       ['is killed and started', () => server.kill().then(() => server.start())],
       ['has every connection ended', () => server.run("KILL USER reader@'%'").catch(() => {})],
       ['is cut off by the network', async () => proxy.cut()],
     ])(
-      'that %s under load answers again, and reports the changes meanwhile',
+      'that %s under load answers again, and reports the changes meanwhile (fault 11)',
       async (what, fault) => {
         const provider = await open()
         const watching = await startWatching(provider)
@@ -633,7 +633,7 @@ requires(
     )
   })
 
-  test('fault 12: a request to a frozen MySQL times out, and succeeds once the server continues', async () => {
+  test('a request to a frozen MySQL times out, and succeeds once the server continues (fault 12)', async () => {
     const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
     await answers(provider)()
     server.freeze()
@@ -646,7 +646,7 @@ requires(
     await eventually(async () => (await server.connections()) <= size)
   }, 120_000)
 
-  test('fault 13: a locked MySQL table is unavailable, not absent', async () => {
+  test('a locked MySQL table is unavailable, not absent (fault 13)', async () => {
     const provider = await open({ lockTimeoutMs: 1000, statementTimeoutMs: 20_000 })
     await answers(provider)()
     const { createConnection } = await import('mysql2/promise')
@@ -661,7 +661,7 @@ requires(
   }, 120_000)
 
   test.each(['slow', 'stuck'] as const)(
-    'fault 18: a request to a MySQL that is %s times out, and succeeds afterwards',
+    'a request to a MySQL that is %s times out, and succeeds afterwards (fault 18)',
     async (pace) => {
       const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
       await answers(provider)()
@@ -749,7 +749,7 @@ requires(
   }, 120_000)
 })
 
-test('PT39: the pattern of a grant matches in linear time', () => {
+test('the pattern of a MySQL grant is matched in linear time (PT39)', () => {
   const on = (pattern: string, schema: string) =>
     excessPrivilegesIn(`GRANT DROP ON \`${pattern}\`.* TO \`r\`@\`%\``, [schema])
   // A matcher with backtracking would not come to its end.

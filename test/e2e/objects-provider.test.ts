@@ -20,7 +20,7 @@ import { context, listAll, readOne, readText, type Subject, startSubject } from 
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })
 
-describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
+describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => {
   let store: Subject
   beforeEach(async () => {
     store = await startSubject(name)
@@ -160,7 +160,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(store.requests).toHaveLength(3)
     })
 
-    test('of a partly hidden directory is scanned, and skips hidden parts by seeking', async () => {
+    test('of a partly denied directory has only its allowed children, and takes few requests', async () => {
       for (let i = 0; i < 4; i++) fill(1000, `${i}/`)
       const access = compileAccess([{ allow: ['*'], match: ['0/**', '2/000001.txt'] }])
       const mounts = [{ address: 's3://drawer', provider: await store.open(), access }]
@@ -186,7 +186,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       for (const example of examples) expect(example).toMatch(/^"[\x20-\x7e]+"$/)
     })
 
-    test('is compared by versions if it is polled', async () => {
+    test('that is polled reports an object whose version has changed', async () => {
       store.table.put('a.txt', 'before')
       store.table.put('b.txt', 'kept')
       const provider = polled(await store.open(), { intervalMs: 100 })
@@ -257,7 +257,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(part).toMatchObject({ size: 1_000_000 })
     })
 
-    test('of many megabytes waits for memory, and a smaller object is read at once with one request', async () => {
+    test('of many megabytes is refused until there is memory for it, and a smaller object is read with one request', async () => {
       const mib = 2 ** 20
       store.table.put('movie.bin', new Uint8Array(9 * mib))
       store.table.put('picture.bin', new Uint8Array(2 * mib))
@@ -314,7 +314,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(part.meta?.[metaKeys.link]).toBeUndefined()
     })
 
-    test('that cannot be read directly states the reason, is listed, and causes no error of the source', async () => {
+    test('that the store does not hand out gives an error with the reason, is listed, and is no problem for a check of the mount', async () => {
       store.table.put('cold.txt', 'cold', { storageClass: 'GLACIER' })
       store.table.put('sealed.txt', 'sealed')
       const provider = await store.open()
@@ -365,7 +365,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
     })
   })
 
-  describe('a faulty store that', () => {
+  describe('a store that', () => {
     test('throttles is asked again, a limited number of times', async () => {
       store.table.put('a.txt', 'a')
       let refused = 0
@@ -400,7 +400,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(cut).toBe(4)
     })
 
-    test('sends bytes that do not match their checksum gets an error, and the bytes are not served', async () => {
+    test('sends bytes that do not match their checksum causes an error, and the bytes are not served', async () => {
       store.table.put('a.txt', 'whole')
       store.intercept = ({ path }, response) => {
         if (!path.endsWith('a.txt')) return false
@@ -429,7 +429,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       })
     })
 
-    test('never answers gets a time-out, which frees the slot', async () => {
+    test('never answers causes a time-out, after which reads succeed again', async () => {
       store.table.put('a.txt', 'a')
       const provider = await store.open({ timeoutMs: 600 })
       store.intercept = () => true
@@ -447,7 +447,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       )
     })
 
-    test('sends an answer one byte at a time gets a time-out', async () => {
+    test('sends an answer one byte at a time causes a time-out', async () => {
       const provider = await store.open({ timeoutMs: 600 })
       const timers: NodeJS.Timeout[] = []
       store.intercept = (_, response) => {
@@ -463,7 +463,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       }
     })
 
-    test('does not exist gets an error that says so', async () => {
+    test('does not exist causes an error that says so', async () => {
       // Nobody listens at the first port of all.
       const provider = await store.open({ endpoint: 'http://127.0.0.1:1' })
       await expect(readText(provider, 'a.txt')).rejects.toMatchObject({
@@ -495,7 +495,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       }
     })
 
-    test('is slow gets at most the allowed number of connections', async () => {
+    test('gets 200 reads at once gets at most 32 connections', async () => {
       store.table.put('a.txt', 'a')
       const open = new Set<unknown>()
       let most = 0

@@ -143,7 +143,7 @@ describe('a context', () => {
     ])
   })
 
-  test('gives an exit code that states the problem', async () => {
+  test('that cannot be assembled gives an exit code and a message for the problem', async () => {
     writeFileSync(folder.at('wrong.json'), '{"manifest":7}')
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [
@@ -170,7 +170,7 @@ describe('a context', () => {
 })
 
 describe('a context of a folder', () => {
-  test('leaves out tests, and files that match an excluded glob', async () => {
+  test('leaves out tests with --no-tests, and with -x the files that match a glob', async () => {
     // The folder itself is called like one of tests.
     const project = createFolder()
     const texts = ['src/anchor.ts', 'src/anchor.gen.ts', 'src/anchor.test.ts', 'test/anchor.ts', 'pkg/test_anchor.py']

@@ -73,7 +73,7 @@ function expectClean(error: Error & { kind?: string; detail?: unknown; cause?: u
   expect(error.message.length).toBeGreaterThan(15)
 }
 
-test('fault 10: a PostgreSQL that is down at the start is tried again, and served once it runs', async () => {
+test('a PostgreSQL that is down at the start is tried again, and served once it runs (fault 10)', async () => {
   await database.stop()
   const told: string[] = []
   let provider: Provider
@@ -87,7 +87,7 @@ test('fault 10: a PostgreSQL that is down at the start is tried again, and serve
   await answers(provider)
 }, 120_000)
 
-describe('fault 11: a PostgreSQL', () => {
+describe('a PostgreSQL', () => {
   test.each([
     ['is stopped and started', () => database.stop().then(() => database.start())],
     ['is killed and started', () => database.kill().then(() => database.start())],
@@ -97,7 +97,7 @@ describe('fault 11: a PostgreSQL', () => {
     ],
     ['is cut off by the network', async () => proxy.cut()],
   ])(
-    'that %s under load answers again, and reports the changes meanwhile',
+    'that %s under load answers again, and reports the changes meanwhile (fault 11)',
     async (_, fault) => {
       const provider = await open()
       const watching = await startWatching(provider)
@@ -120,7 +120,7 @@ describe('fault 11: a PostgreSQL', () => {
   )
 })
 
-test('fault 12: a request to a frozen PostgreSQL times out, and succeeds once the server continues', async () => {
+test('a request to a frozen PostgreSQL times out, and succeeds once the server continues (fault 12)', async () => {
   const provider = await open({ waitTimeoutMs: 1000 })
   await answers(provider)
   database.freeze()
@@ -134,7 +134,7 @@ test('fault 12: a request to a frozen PostgreSQL times out, and succeeds once th
   await eventually(async () => (await connectionsOf(database)) <= size)
 }, 120_000)
 
-test('fault 13: a locked PostgreSQL table is unavailable, not absent', async () => {
+test('a locked PostgreSQL table is unavailable, not absent (fault 13)', async () => {
   const provider = await open({ lockTimeoutMs: 200, statementTimeoutMs: 20_000 })
   const holder = await superuser(database)
   try {
@@ -148,9 +148,9 @@ test('fault 13: a locked PostgreSQL table is unavailable, not absent', async () 
   await answers(provider)
 }, 120_000)
 
-describe('fault 18: a request to a PostgreSQL', () => {
+describe('a request to a PostgreSQL', () => {
   test.each(['slow', 'stuck'] as const)(
-    'that is %s times out, and succeeds afterwards',
+    'that is %s times out, and succeeds afterwards (fault 18)',
     async (pace) => {
       const provider = await open({ waitTimeoutMs: 1000 })
       await answers(provider)
@@ -181,7 +181,7 @@ describe('a role of PostgreSQL', () => {
       })
   })
 
-  test('whose password changes keeps its connections, and gets a clear error when it cannot connect', async () => {
+  test('whose password changes causes an error that says so when it has to connect again, and reads again with the right password', async () => {
     const provider = await open()
     await answers(provider)
     await database.run("ALTER ROLE reader PASSWORD 'another-one'")

@@ -458,7 +458,7 @@ test.each([
   ['EUC_JP', ['A', 'a/b', '注文', '顧客', '顧客マスタのとてもとても長い名前の表二十字', 'ｱ']],
   ['LATIN1', ['a~', '\u0085x', 'ä', 'ü']],
 ])(
-  'a PostgreSQL database in %s has its names and order unchanged',
+  'a PostgreSQL database in the encoding %s is listed with its names unchanged, in byte order',
   async (encoding, names) => {
     await database.run(`CREATE DATABASE other_encoding ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`)
     const { default: pg } = await import('pg')
@@ -533,7 +533,7 @@ describe('a PostgreSQL catalog of 10,000 tables', () => {
     expect(proxy.executed - before).toBeLessThan(20)
   }, 60_000)
 
-  test('does not end a shared query when one of its callers leaves', async () => {
+  test('is still described to a caller when another caller of the same query leaves', async () => {
     const provider = await open({ schemas: ['large'] })
     const gone = new AbortController()
     const left = provider.read({ path: 't1/schema', params: new Map() }, { ...context, signal: gone.signal })
@@ -554,8 +554,8 @@ describe('changes of PostgreSQL', () => {
   ] as const
 
   test.each([
-    ['found by looking', 200, false],
-    ['told by an event trigger', 3_600_000, true],
+    ['by comparing the catalog', 200, false],
+    ['by an event trigger', 3_600_000, true],
   ] as const)(
     'are reported %s',
     async (_, reconcile, trigger) => {

@@ -106,11 +106,11 @@ describe('one configuration over the repository of this project', () => {
     expect(await read(transport, 'env://process/PATH')).toMatchObject({ text: '[redacted]' })
   })
 
-  test('shows the allowed variables', async () => {
+  test('shows the value of an allowed environment variable over HTTP', async () => {
     expect(await read('HTTP', 'env://process/LANG')).toMatchObject({ text: 'ja_JP.UTF-8' })
   })
 
-  test.each(transports)('completes in every source over %s', async (transport) => {
+  test.each(transports)('completes variables of every source over %s', async (transport) => {
     expect(await complete(transport, 'file:///hikidashi/{+path}', 'path', 'src/ind')).toEqual(['src/index.ts'])
     expect(await complete(transport, 'git://hikidashi/log{?path,since,until,author,limit,ref}', 'ref', 'HE')).toEqual([
       'HEAD',
@@ -127,7 +127,7 @@ describe('one configuration over the repository of this project', () => {
     expect(await complete(transport, 'env://process/{name}', 'name', 'PAT')).toEqual(['PATH'])
   })
 
-  test.each(transports)('completes only with existing paths over %s', async (transport) => {
+  test.each(transports)('lists the templates of its sources over %s', async (transport) => {
     expect(await templates(transport)).toEqual(
       expect.arrayContaining([
         'config://hikidashi/{+path}{?pointer,as}',

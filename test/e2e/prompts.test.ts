@@ -76,7 +76,7 @@ const embedded = { type: 'resource', resource: { uri: 'docs://notes/plan.md', te
 // The oldest, the newest before 2026-07-28, and that one: the wire tests have every revision.
 const some = eras.filter(({ revision }, index) => index === 0 || index === 3 || revision === '2026-07-28')
 
-describe.each(some)('$name', (era) => {
+describe.each(some)('the client $name', (era) => {
   describe.each(someOf(`prompts ${era.name}`, transports))('over %s', (transport) => {
     let client: EraClient
     const modern = era.revision === '2026-07-28'
@@ -132,7 +132,7 @@ describe.each(some)('$name', (era) => {
       expect((await complete('path', 'p')).values).toEqual(['plan.md'])
     })
 
-    test('is notified when a prompt appears', async () => {
+    test('is notified when a prompt changes', async () => {
       const stream = modern ? await client.listen?.({ promptsListChanged: true }) : undefined
       // Before 2026-07-28 nobody says when it is listened to: something changes until it is heard.
       let count = 0

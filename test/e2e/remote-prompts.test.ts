@@ -43,7 +43,7 @@ const access = compileAccess([
   { deny: ['guest'], match: '=prompts/grow' },
 ])
 
-describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sdk) => {
+describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) => {
   let catalog: Catalog
   const services = new Map<string, HttpService>()
   const logged: string[] = []
@@ -73,7 +73,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sd
   })
   const open = (who: string, mode: 'auto' | 'legacy' = 'auto') => connectTo(services.get(who)?.url, mode)
 
-  test('are listed with their facts, prefixed with the name of the mount; our own keep their names', async () => {
+  test('are listed with their facts, with the name of the mount as a prefix where a name is taken', async () => {
     const { prompts: listed } = await (await open('owner')).listPrompts()
     const names = listed.map(({ name }) => name)
     expect(names).toEqual(

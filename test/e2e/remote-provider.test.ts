@@ -57,7 +57,7 @@ function facts({ meta, ...rest }: Resource | ResourceTemplate) {
 
 const sdks = ['sdk100', 'sdk112', 'sdk113', 'sdk124', 'official']
 
-describe.each(sdks)('a mounted server over %s is relayed completely:', (sdk) => {
+describe.each(sdks)('a mounted server (%s) is relayed with', (sdk) => {
   const target = fixture('varied', sdk)
   let direct: RemoteView
   let view: View
@@ -124,7 +124,7 @@ describe.each(sdks)('a mounted server over %s is relayed completely:', (sdk) => 
       expect((await failure(view.read(`${address}/${path}`))).kind, path).toBe('not-found')
   })
 
-  test('its changes', async () => {
+  test('its notifications of changed and new resources', async () => {
     const told: string[] = []
     let listed = 0
     const subscription = view.subscribe?.((change) => {
@@ -171,7 +171,7 @@ describe('a mounted server', () => {
     expect(await provider.stat?.(last, context)).toMatchObject({ path: last })
   }, 120_000)
 
-  test('with an endless listing is cut off, and others are listed', async () => {
+  test('with an endless listing is unavailable, and the error names the key "maxResources"', async () => {
     const { provider, view } = relay(fixture('varied', 'sdk124', 'endless'), { maxResources: 500 })
     const error = await failure(view.list())
     expect(error.kind).toBe('unavailable')
@@ -211,7 +211,7 @@ describe('a mounted server', () => {
     )
   }, 90_000)
 
-  test('that dies gets its subscriptions again, and everything is reported as changed', async () => {
+  test('that dies gets its subscriptions again, and each subscribed URI is reported as changed', async () => {
     const { view } = relay(fixture('varied', 'official'))
     const told = new Set<string>()
     const subscription = view.subscribe?.(({ uris }) => {
@@ -256,7 +256,7 @@ describe('a mounted server', () => {
     expect(error.message).toBe('The answer of the server is longer than "maxBytes" of the mount.')
   }, 60_000)
 
-  test('is left when its caller cancels', async () => {
+  test('is no longer waited for when the caller cancels', async () => {
     const { view } = relay(fixture('hostile', 'slow'))
     const controller = new AbortController()
     const reading = view.read(`${address}/memo/today`, { signal: controller.signal })
@@ -284,7 +284,7 @@ test('path rules of a remote mount hold for every spelling of a URI', async () =
   await catalog.close()
 }, 60_000)
 
-test('an index over a remote mount gets all its changes and new resources', async () => {
+test('an index over a remote mount is notified of its changed and its new resources', async () => {
   const provider = remote({ target: fixture('varied', 'sdk113') })
   const catalog = createCatalog({ mounts: [{ address, provider }] })
   const view = catalog.view(principal)
@@ -309,7 +309,7 @@ test('an index over a remote mount gets all its changes and new resources', asyn
   await catalog.close()
 }, 60_000)
 
-describe('a mounted server that starts slowly, beside another source:', () => {
+describe('while a mounted server starts slowly,', () => {
   const { args = [] } = fixture('varied', 'sdk112') as { readonly args?: readonly string[] }
   const folder = createFolder()
   afterAll(() => folder.remove())
@@ -334,7 +334,7 @@ describe('a mounted server that starts slowly, beside another source:', () => {
     return catalog.view(principal)
   }
 
-  test('the first list names the server as pending, and a notification follows when it is ready', async () => {
+  test('the first list names the server as unavailable, and a notification follows when it is ready', async () => {
     const view = mount()
     const page = await view.list()
     expect(page.items.map(({ uri }) => uri)).toEqual(['own://there/a.txt'])
@@ -351,7 +351,7 @@ describe('a mounted server that starts slowly, beside another source:', () => {
     expect((await view.list()).items.length).toBeGreaterThan(1)
   }, 60_000)
 
-  test('the lists of templates, prompts and tools do not wait for it, and name it', async () => {
+  test('the lists of templates, prompts and tools do not wait, and those of templates and tools name the server as unavailable', async () => {
     const view = mount()
     const missing = ['a://late', 'b://later']
     const [templates, , tools] = await Promise.all([
@@ -377,7 +377,7 @@ describe('a mounted server that starts slowly, beside another source:', () => {
     expect((await view.templates()).unavailable).toBeUndefined()
   }, 120_000)
 
-  test('the lists of prompts and tools do not wait for it even if no other mount has any', async () => {
+  test('the lists of prompts and tools do not wait even if no other mount has any', async () => {
     const catalog = createCatalog({
       mounts: [
         { address: 'a://late', provider: remote({ target: late, tools: true }) },
@@ -393,7 +393,7 @@ describe('a mounted server that starts slowly, beside another source:', () => {
     expect(tools).toEqual({ tools: [], unavailable: ['a://late'] })
   }, 60_000)
 
-  test('a read of one of its resources waits', async () => {
+  test('a listing of the directory of the server waits until the server is ready', async () => {
     const view = mount()
     await view.list()
     const listed = view.directory({ uri: 'a://late' })

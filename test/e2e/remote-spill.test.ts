@@ -83,7 +83,7 @@ describe('a long result of a tool', () => {
     expect(resources.map((one) => one.uri)).toContain(uri)
   })
 
-  test('can be searched by its principal only', async () => {
+  test('can be searched only by the principal that got it', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
     const uri = linkIn(await long(owner))
     const { contents } = await owner.readResource({ uri: 'spill://results/search?q=NEEDLE' })

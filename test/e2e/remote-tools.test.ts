@@ -31,7 +31,7 @@ const failureOf = (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-describe.each(['sdk124', 'official'])('tools of a mounted server over %s', (sdk) => {
+describe.each(['sdk124', 'official'])('tools of a mounted server (%s)', (sdk) => {
   let relayed: Relayed
   const records: AuditRecord[] = []
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.each(['sdk124', 'official'])('tools of a mounted server over %s', (sdk)
   afterEach(() => relayed.closeClients())
   afterAll(() => relayed.close())
 
-  test('are listed with schema and annotations; no name is that of a tool of ours, and all are different', async () => {
+  test('are listed with schema and annotations, under names that differ from each other and from the tools of hikidashi', async () => {
     const { tools } = await (await relayed.connect('owner')).listTools()
     const names = tools.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)

@@ -120,7 +120,7 @@ describe('over HTTP, with tokens,', () => {
   }
 
   test.each(['legacy', 'auto'] as const)(
-    'the official client (%s) reads, looks up, completes and is notified',
+    'the official client (%s) reads results, looks them up, completes tags, and is notified',
     async (mode) => {
       const [first] = await put(server.home, analysisOf(`About ${mode}?`, { tags: [mode] }))
       const { client, heard, times } = await clientAs(reader, mode)
@@ -159,7 +159,7 @@ describe('over HTTP, with tokens,', () => {
     },
   )
 
-  test('the tool is visible to callers who may write and see, and to nobody else', async () => {
+  test('the tool save_analysis is visible to callers who may write and see, and to nobody else', async () => {
     expect(await names(reader)).toEqual([])
     expect(await names(editor)).toEqual(['save_analysis'])
     const { client } = await clientAs(editor, 'legacy')

@@ -395,7 +395,7 @@ function termsIn(text: string): ReadonlySet<string> {
 }
 
 describe('both engines of the search index', () => {
-  test('give the hits of a simple model, in the same order', async () => {
+  test('give the hits that a simple model gives, in the same order as each other', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,

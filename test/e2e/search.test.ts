@@ -69,7 +69,7 @@ describe('a served search index', () => {
     await found(stdio, 'sextants', (paths) => paths.length === 0)
   })
 
-  test('is complete and current after its process was killed during indexing, and reads no document twice', async () => {
+  test('is complete and current after its process was killed during indexing, and does not start from the beginning', async () => {
     const files = many(800)
     const folder = await folderOf(files)
     const { server, boss } = await serve(folder.home)

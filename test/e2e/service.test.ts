@@ -19,7 +19,7 @@ requires(
   analyze !== undefined,
   'there is no systemd-analyze',
 )('checked by systemd-analyze,', () => {
-  test('the systemd unit has an exposure of at most 2', () => {
+  test('the systemd unit has an exposure level of at most 2', () => {
     const said = execFileSync('systemd-analyze', ['security', '--offline=true', '--no-pager', unit], {
       encoding: 'utf8',
     })

@@ -121,16 +121,19 @@ requires(
       .map((line) => JSON.parse(line) as { readonly uri: string; readonly files: readonly { readonly uri: string }[] })
   }
 
-  test.each(['legacy', 'modern'])('skills of a folder, a tag and a bucket are listed in the era %s', async (era) => {
-    const reports = await verify(era, '--method', 'skills/list')
-    expect(reports.map(({ uri }) => uri).sort()).toEqual(uris)
-    for (const report of reports)
-      expect(report).toMatchObject({ ok: true, outcome: 'verified', conformance: [], frontmatter: [] })
-    for (const root of Object.values(roots)) {
-      const report = reports.find(({ uri }) => uri === `${root}/SKILL.md`)
-      expect(report?.files.map(({ uri }) => uri).sort()).toEqual(filesOf(root))
-    }
-  })
+  test.each(['legacy', 'modern'])(
+    'skills of a folder, a tag and a bucket are listed in the protocol era %s',
+    async (era) => {
+      const reports = await verify(era, '--method', 'skills/list')
+      expect(reports.map(({ uri }) => uri).sort()).toEqual(uris)
+      for (const report of reports)
+        expect(report).toMatchObject({ ok: true, outcome: 'verified', conformance: [], frontmatter: [] })
+      for (const root of Object.values(roots)) {
+        const report = reports.find(({ uri }) => uri === `${root}/SKILL.md`)
+        expect(report?.files.map(({ uri }) => uri).sort()).toEqual(filesOf(root))
+      }
+    },
+  )
 
   test('a skill is read by its URI', async () => {
     const uri = `${roots['in-tag']}/SKILL.md`
@@ -159,7 +162,7 @@ requires(
     return client
   }
 
-  describe.each(['legacy', 'auto'] as const)('skills in the era %s', (era) => {
+  describe.each(['legacy', 'auto'] as const)('skills in the protocol era %s', (era) => {
     test.each(Object.entries(roots))('are found, checked and read by the client: the skill %s', async (name, root) => {
       const client = await connect(era)
       const found = await skills.discoverSkills(client)

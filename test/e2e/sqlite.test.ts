@@ -150,7 +150,7 @@ describe('the page of an SQLite table', () => {
       expect(checksOf(broken)).toEqual([])
   })
 
-  test('takes few queries in a listing of very many tables, on every page', async () => {
+  test('is listed for each of a thousand tables, also if the listing resumes near its end', async () => {
     const count = 1000
     writer.exec('BEGIN')
     for (let i = 0; i < count; i++) writer.exec(`CREATE TABLE t${i} (id INTEGER PRIMARY KEY, p REFERENCES customers)`)
@@ -272,7 +272,7 @@ describe('rows of SQLite', () => {
     expect(await textOf(await open(), 'wide/rows/6')).toContain('"v": 2.0')
   })
 
-  test('of a database in UTF-16 are the same', async () => {
+  test('of a database in UTF-16 have their texts and keys unchanged', async () => {
     const other = folder.at('wide.db')
     const database = new DatabaseSync(other)
     database.exec(
@@ -384,7 +384,7 @@ describe('the file of an SQLite database', () => {
     expect(await count()).toBe(3)
   })
 
-  test('that must not be served is refused with advice', async () => {
+  test('that is no database, is no regular file, or has a link as its journal is refused with the reason', async () => {
     folder.write({
       'text.db':
         'this is a text and no database of anything, however long it may be made to be, again and again and again',
@@ -413,7 +413,7 @@ describe('the file of an SQLite database', () => {
     expect(fs.statSync(folder.at('empty.db')).size).toBe(0)
   })
 
-  test('with a log that has not been opened is reported, and served once a program has opened it', async () => {
+  test('with a write-ahead log that no program has recovered is unavailable, and is served once a program has opened it', async () => {
     const child = elsewhere("database.exec('PRAGMA journal_mode = wal; INSERT INTO keyless VALUES (1, 1)')")
     writer.close()
     await child.ready
@@ -431,10 +431,10 @@ describe('the file of an SQLite database', () => {
   })
 })
 
-describe('fault: the file of an SQLite database', () => {
+describe('an SQLite database whose file', () => {
   const answers = (provider: Provider) => () => textOf(provider, 'customers/rows/1')
 
-  test('is deleted and returns', async () => {
+  test('is deleted is unavailable, and is served again when the file returns', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     fs.renameSync(file, `${file}.away`)
@@ -449,7 +449,7 @@ describe('fault: the file of an SQLite database', () => {
     await recovers(answers(later))
   }, 60_000)
 
-  test('is replaced by another one, or by a link: the current file is answered, or nothing', async () => {
+  test('is replaced is served from the new file, and is unavailable if the new file is a link', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     const next = new DatabaseSync(folder.at('next.db'))
@@ -468,7 +468,7 @@ describe('fault: the file of an SQLite database', () => {
     await recovers(answers(provider))
   }, 60_000)
 
-  test('is locked by another process: it is unavailable, not absent', async () => {
+  test('is locked by another process is unavailable, not absent', async () => {
     const provider = await open()
     await textOf(provider, 'customers/rows/1')
     const child = elsewhere("database.exec('BEGIN EXCLUSIVE')")
@@ -484,7 +484,7 @@ describe('fault: the file of an SQLite database', () => {
     await recovers(answers(provider))
   }, 60_000)
 
-  test('is truncated or overwritten: it gives an error, and is served again once it is whole', async () => {
+  test('is truncated or overwritten gives no errors but unavailable and not-found, and is served again once it is whole', async () => {
     writer.close()
     const whole = fs.readFileSync(file)
     const provider = await open()
@@ -507,7 +507,7 @@ describe('fault: the file of an SQLite database', () => {
     }
   }, 60_000)
 
-  test('is read by a process that dies: another process continues', async () => {
+  test('is read by a child process is served again after this process was killed', async () => {
     const provider = await open({ connections: 1 })
     await textOf(provider, 'customers/rows/1')
     const own = () =>
@@ -522,7 +522,7 @@ describe('fault: the file of an SQLite database', () => {
     await eventually(async () => !own().some((line) => /providers\/sqlite\/child/.test(line) && !/defunct/.test(line)))
   }, 60_000)
 
-  test('is read by a process that is killed in a statement: the error names the signal', async () => {
+  test('is read by a child process gives an error with the signal if this process is killed during a statement', async () => {
     const provider = await open({ connections: 1, rows: { views: true }, statementTimeoutMs: 60_000 })
     const failed = failureOf(provider.read({ path: 'endless/rows', params: new Map() }, contextOf()))
     const [reader = 0] = readersOf(process.pid)
@@ -532,7 +532,7 @@ describe('fault: the file of an SQLite database', () => {
     expect(await failed).toMatchObject({ kind: 'unavailable', message })
   }, 60_000)
 
-  test('is read by a process that ends with the server, also during a statement', async () => {
+  test('is read by a child process leaves no process behind when the server is killed during a statement', async () => {
     const script = `const { sqlite } = await import(${JSON.stringify(pathToFileURL(bundled('providers/sqlite/index')).href)})
       const options = { file: ${JSON.stringify(file)}, rows: { views: true }, statementTimeoutMs: 600_000, connections: 1 }
       const provider = await sqlite(options)

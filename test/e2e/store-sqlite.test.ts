@@ -204,7 +204,7 @@ describe('a damaged file of a store', () => {
     ['has lost its end', () => fs.truncateSync(file, 20_000)],
     ['has lost its end in the middle of a page', () => fs.truncateSync(file, 9_999)],
     ['begins with zeros', () => overwrite(0, new Uint8Array(4096))],
-    ['has pages of something else', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
+    ['has pages of another file', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
   ]
   test.each(damages)('that %s is renamed, and a new one is created', async (_, damage) => {
     await fill()
@@ -250,7 +250,7 @@ describe('a damaged file of a store', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('is renamed once, by any user of it while it is open', async () => {
+  test('is renamed once if several stores that have it open read it at the same time', async () => {
     // More than SQLite keeps in memory.
     await fill(300, 20_000)
     const stores = await Promise.all([open(), open(), open()])
@@ -264,7 +264,7 @@ describe('a damaged file of a store', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('is renamed once by several that open it', async () => {
+  test('is renamed once if several stores open it at the same time', async () => {
     await fill()
     overwrite(0, Buffer.alloc(100, 'x'))
     const stores = await Promise.all([open(), open(), open(), open()])
@@ -273,7 +273,7 @@ describe('a damaged file of a store', () => {
     expect(aside()).toHaveLength(1)
   })
 
-  test('with random bytes anywhere serves none of them, and blocks nobody', async () => {
+  test('with random bytes anywhere serves none of them, and accepts new rows', async () => {
     await fill(100)
     const sound = fs.readFileSync(file)
     let state = 42
@@ -327,7 +327,7 @@ async function lockElsewhere(path: string) {
   }
 }
 
-describe('the store', () => {
+describe('a store in SQLite', () => {
   test('is busy while another process writes for too long, and loses nothing', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })

@@ -185,7 +185,7 @@ function timeOf(row: Row): number {
   return i
 }
 
-describe.each(engines)('%s between processes', (engine, options) => {
+describe.each(engines)('a store in %s that several processes use', (engine, options) => {
   test('loses no acknowledged write, and serves no partial value, whenever a process is killed', async () => {
     const where = options()
     const next = chance(6)
@@ -333,7 +333,7 @@ requires(
   'strace',
   canInject(),
   'strace is not there, or may not trace',
-)('SQLite on a disk that fails', () => {
+)('on a disk that fails,', () => {
   // The N-th call fails, for N = 1, 2, 3 and on.
   test.each([
     ['openat', 6],

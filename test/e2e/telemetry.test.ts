@@ -161,7 +161,7 @@ describe('telemetry with the SDK', () => {
     expect(JSON.stringify(spans.getFinishedSpans().map(({ attributes }) => attributes))).not.toContain('one')
   })
 
-  test('extends the span of a tool to a server over stdio, and marks a failure without its text', async () => {
+  test('has spans for the call of a tool and its source, and marks a failure without its text', async () => {
     const client = await connectTo(await openServers())
     await client.callTool({ name: 'fail', _meta: { traceparent } })
     const [call] = named('tools/call fail')

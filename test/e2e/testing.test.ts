@@ -208,21 +208,21 @@ const brokenReads: Mutants<
   metadata: {
     'a size that is no number': saying({ size: Number.NaN }),
     'a size below 0': saying({ size: -1 }),
-    'half a byte': saying({ size: 1.5 }),
-    'a modified that is NaN': saying({ modified: Number.NaN }),
-    'a modified that no Date can hold': saying({ modified: 1e16 }),
-    'a modified that is a Date': saying({ modified: new Date() }),
+    'a size of half a byte': saying({ size: 1.5 }),
+    'a time of change that is NaN': saying({ modified: Number.NaN }),
+    'a time of change that no Date can hold': saying({ modified: 1e16 }),
+    'a time of change that is a Date': saying({ modified: new Date() }),
     'a priority over 1': saying({ priority: 1.1 }),
     'a priority that is NaN': saying({ priority: Number.NaN }),
-    'an audience of machines': saying({ audience: ['machine'] }),
-    'an audience twice': saying({ audience: ['user', 'user'] }),
+    'an unknown audience': saying({ audience: ['machine'] }),
+    'an audience that is named twice': saying({ audience: ['user', 'user'] }),
     'a MIME type without a slash': saying({ mimeType: 'text' }),
     'a MIME type with a line end': saying({ mimeType: 'text/plain\n' }),
     'an empty title': saying({ title: '' }),
     'a description with a lone surrogate': saying({ description: '\udc00' }),
     'an icon from a file': saying({ icons: [{ src: 'file:///etc/passwd' }] }),
     'an empty version': (inner) => reading(({ version: _, ...content }) => [content])(saying({ version: '' })(inner)),
-    'a content of no valid type': reading((content) => [{ ...content, mimeType: '*' }]),
+    'a content with an invalid MIME type': reading((content) => [{ ...content, mimeType: '*' }]),
     'a part at an invalid path': reading((content) => [content, { ...content, path: '/part' }]),
   },
   'stat-same': {
@@ -259,33 +259,33 @@ const brokenReads: Mutants<
           throw error
         }) ?? never(),
     }),
-    'a stat of which nothing is unavailable': ({ stat, ...inner }) => ({
+    'a stat that reports an absent path as unavailable': ({ stat, ...inner }) => ({
       ...inner,
       stat: async (path, context) => {
         for await (const entry of inner.list({}, context)) if (entry.path === path) return entry
         throw new ResourceError('unavailable', 'nothing there')
       },
     }),
-    'a stat that takes the slash off': ({ stat, ...inner }) => ({
+    'a stat that ignores the slash at the end of a path': ({ stat, ...inner }) => ({
       ...inner,
       stat: async (path, context) => (await stat?.(path.replace(/\/$/, ''), context)) ?? never(),
     }),
-    'a stat that knows directories as files': ({ stat, ...inner }) => ({
+    'a stat that finds directories as files': ({ stat, ...inner }) => ({
       ...inner,
       stat: async (path, context) =>
         path === 'a' || path === 'a/c' ? { path } : ((await stat?.(path, context)) ?? never()),
     }),
   },
   'read-content': {
-    'a listed path that is not there': (inner) => ({
+    'a listed path that cannot be read': (inner) => ({
       ...inner,
       read: async (request, context) => {
         if (request.path === 'a-b') throw notFound()
         return inner.read(request, context)
       },
     }),
-    'a listed path that answers nothing': reading((content, path) => (path === 'empty.txt' ? [] : [content])),
-    'a listed path that answers with others only': reading((content, path) =>
+    'a listed path that is read as no content': reading((content, path) => (path === 'empty.txt' ? [] : [content])),
+    'a listed path whose contents all have another path': reading((content, path) =>
       path === 'a.txt' ? [{ ...content, path: 'a-b' }] : [content],
     ),
   },
@@ -294,7 +294,7 @@ const brokenReads: Mutants<
     'a size that is not that of the bytes': reading((content, path, ranged) =>
       path === 'bin/data' && !ranged ? [{ ...content, size: 99 }] : [content],
     ),
-    'a size where none is listed': (inner) => {
+    'a wrong size where the listing has no size': (inner) => {
       const { stat: _, ...without } = inner
       return reading((content, path, ranged) =>
         path === 'bin/data' && !ranged ? [{ ...content, size: 99 }] : [content],
@@ -309,7 +309,7 @@ const brokenReads: Mutants<
     'fewer bytes than are listed': reading((content, path) =>
       path === 'bin/data' ? [{ bytes: new Uint8Array(98) }] : [content],
     ),
-    'a listed size of one more': (inner) => saying({ size: 4 })(inner),
+    'a listed size that is too large by one': (inner) => saying({ size: 4 })(inner),
     'a stream shorter than its length': reading((content, path) =>
       path === 'bin/data' ? [{ stream: streamOf(new Uint8Array(50), new Uint8Array(50)), length: 101 }] : [content],
     ),
@@ -322,16 +322,16 @@ const brokenReads: Mutants<
       reading((content, path) => (path === 'a.txt' ? [{ version: 'v3', text: '\ud800' }] : [content]))(inner),
   },
   'read-range': {
-    'a part that does not say so': reading((content) => {
+    'a part without its range': reading((content) => {
       const { range: _, ...whole } = content
       return [whole]
     }),
-    'a part that is another': reading((content) =>
+    'a part with other bytes': reading((content) =>
       content.range === undefined || !('bytes' in content)
         ? [content]
         : [{ ...content, bytes: content.bytes.map((byte) => byte + 1) }],
     ),
-    'a part of somewhere else': (inner) => ({
+    'a part from another place': (inner) => ({
       ...inner,
       read: (request, context) =>
         inner.read(request.range === undefined ? request : { ...request, range: { start: 0, end: 1 } }, context),
@@ -344,7 +344,7 @@ const brokenReads: Mutants<
           context,
         ),
     }),
-    'a range that is honoured now and then': (inner) => {
+    'a range that is ignored in every second read': (inner) => {
       let count = 0
       return {
         ...inner,
@@ -352,7 +352,7 @@ const brokenReads: Mutants<
           inner.read(range === undefined || count++ % 2 === 0 ? request : { ...request, range }, context),
       }
     },
-    'an end past the end that throws': (inner) => ({
+    'an error for a range beyond the end': (inner) => ({
       ...inner,
       read: async (request, context) => {
         if ((request.range?.end ?? 0) > 1000) throw new ResourceError('invalid', 'out of range')
@@ -361,35 +361,35 @@ const brokenReads: Mutants<
     }),
   },
   'read-missing': {
-    'an empty list where nothing is': finding(async () => []),
-    'an empty text where nothing is': finding(async () => [{ text: '' }]),
-    'another kind where nothing is': finding(async () => {
+    'an empty list for an absent path': finding(async () => []),
+    'an empty text for an absent path': finding(async () => [{ text: '' }]),
+    'an error of another kind for an absent path': finding(async () => {
       throw new ResourceError('invalid', 'no such thing')
     }),
     'a directory that can be read': finding(async (path) => {
       if (path === 'a') return [{ text: 'b.txt c/' }]
       throw notFound()
     }),
-    'a lookup in an object': finding(async (path) => {
+    'members of Object that are found as paths': finding(async (path) => {
       const found: unknown = ({} as Record<string, unknown>)[path]
       if (found === undefined) throw notFound()
       return [{ text: String(found) }]
     }),
-    'a long name that is too much': finding(async (path) => {
+    'an internal error for a long name': finding(async (path) => {
       throw path.length > 255 ? new ResourceError('internal', 'name too long') : notFound()
     }),
   },
   spelling: {
-    'reads in any case': finding(async (path) => {
+    'reads in any letter case': finding(async (path) => {
       const found = Object.keys(contents).find((name) => name.toLowerCase() === path.toLowerCase())
       if (found === undefined) throw notFound()
       return [{ text: 'found' }]
     }),
-    'reads in any normalization': finding(async (path) => {
+    'reads in any Unicode normalization': finding(async (path) => {
       if (Object.keys(contents).includes(path.normalize('NFC'))) return [{ text: 'found' }]
       throw notFound()
     }),
-    'prefixes in any case': listing((entries, query) =>
+    'prefixes in any letter case': listing((entries, query) =>
       select(entries, {
         ...query,
         prefix: anyCase(entries, query.prefix ?? ''),
@@ -427,7 +427,7 @@ const brokenLists: Mutants<
     'a lone surrogate': adding({ path: 'x\ud800' }),
     'a control character': adding({ path: 'x\n' }),
   },
-  'list-files': { 'a directory': adding({ path: 'a/c/' }) },
+  'list-files': { 'a directory among the entries': adding({ path: 'a/c/' }) },
   'list-order': {
     'unsorted entries': listing((entries, query) => select(entries, query).reverse()),
     'the order of UTF-16': listing((entries, query) =>
@@ -462,11 +462,11 @@ const brokenLists: Mutants<
         select(entries, query).filter(({ path }) => path !== 'bin/data' || count++ % 2 === 0),
       )(inner)
     },
-    'an entry that comes later': (inner) => {
+    'an entry that is missing in the first listing': (inner) => {
       let count = 0
       return listing((entries, query) => (count++ === 0 ? entries.slice(0, -1) : select(entries, query)))(inner)
     },
-    'an entry that goes later': (inner) => {
+    'an entry that is missing in later listings': (inner) => {
       let count = 0
       return listing((entries, query) => select(count++ === 0 ? entries : entries.slice(0, -1), query))(inner)
     },
@@ -481,40 +481,40 @@ const brokenLists: Mutants<
     },
   },
   'list-resume': {
-    'an inclusive after': listing((entries, { prefix = '', after: key = '' }) =>
+    'a resumed listing that repeats the last path': listing((entries, { prefix = '', after: key = '' }) =>
       entries.filter(({ path }) => path.startsWith(prefix) && (path === key || after(path, key))),
     ),
-    'an after that skips one': listing((entries, query) => {
+    'a resumed listing that skips an entry': listing((entries, query) => {
       const listed = entries.some(({ path }) => path === query.after) && (query.prefix ?? '') === ''
       return select(entries, query).slice(listed ? 1 : 0)
     }),
-    'an after that ends at the directory': listing((entries, query) => {
+    'a resumed listing that ends with the directory': listing((entries, query) => {
       const of = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
       const from = entries.find(({ path }) => path === query.after)
       return select(entries, query).filter(({ path }) => from === undefined || of(path) === of(from.path))
     }),
-    'an after that begins again at the end': listing((entries, query) => {
+    'a resumed listing that begins again at the end': listing((entries, query) => {
       const listed = entries.some(({ path }) => path === query.after) && (query.prefix ?? '') === ''
       return [...select(entries, query), ...(listed ? entries.slice(0, 1) : [])]
     }),
-    'an after that is ignored where it is listed': listing((entries, query) =>
+    'a listing that does not resume after a listed path': listing((entries, query) =>
       entries.some(({ path }) => path === query.after) ? entries : select(entries, query),
     ),
   },
   'list-seek': {
-    'an after that has to exist': listing((entries, query) => {
+    'a listing that resumes only after an existing path': listing((entries, query) => {
       const index = entries.findIndex(({ path }) => path === query.after)
       return query.after !== undefined && query.after !== '' && index === -1 ? [] : select(entries, query)
     }),
-    'an after that throws where it does not exist': listing((entries, query) => {
+    'an error of a listing that resumes after an absent path': listing((entries, query) => {
       if (query.after !== undefined && !entries.some(({ path }) => path === query.after)) throw notFound()
       return select(entries, query)
     }),
-    'an after that takes a directory for what is in it': listing((entries, query) => {
+    'a listing that skips the files of the directory after which it resumes': listing((entries, query) => {
       const directory = query.after?.endsWith('/') === true ? query.after : undefined
       return select(entries, query).filter(({ path }) => directory === undefined || !path.startsWith(directory))
     }),
-    'an after that is compared in UTF-16': listing((entries, { prefix = '', after: key }) =>
+    'a resumed listing that compares paths in UTF-16': listing((entries, { prefix = '', after: key }) =>
       entries.filter(({ path }) => {
         const exists = entries.some((entry) => entry.path === key)
         return path.startsWith(prefix) && (key === undefined || (exists ? after(path, key) : path > key))
@@ -530,23 +530,23 @@ const brokenLists: Mutants<
       const { prefix = '' } = query
       return select(entries, query).filter(({ path }) => prefix === '' || !path.slice(prefix.length).includes('/'))
     }),
-    'an after that is ignored below a prefix': listing((entries, { prefix = '', after: key }) =>
+    'a listing below a prefix that does not resume': listing((entries, { prefix = '', after: key }) =>
       entries.filter(({ path }) => path.startsWith(prefix) && (prefix !== '' || after(path, key))),
     ),
   },
   'list-nothing': {
-    'a prefix that throws where nothing is': listing((entries, query) => {
+    'an error for a prefix without entries': listing((entries, query) => {
       const found = select(entries, { prefix: query.prefix ?? '' })
       if (found.length === 0) throw notFound()
       return select(entries, query)
     }),
-    'a file that is its own prefix': listing((entries, query) => {
+    'a file that is listed below its own path': listing((entries, query) => {
       const itself = entries.filter(({ path }) => `${path}/` === query.prefix)
       return [...itself, ...select(entries, query)]
     }),
   },
   'list-stop': {
-    'a timer for each listing, ended with the listing': (inner) => ({
+    'a timer that continues when a listing is left': (inner) => ({
       ...inner,
       list(query, context) {
         const timer = setInterval(() => {}, 60_000)
@@ -581,11 +581,11 @@ const brokenOthers: Mutants<
   'abort-before' | 'abort-during' | 'errors' | 'settles' | 'templates' | 'completion' | 'watch-ends' | 'expected'
 > = {
   'abort-before': {
-    'a read that takes no notice': (inner) => ({
+    'a read that ignores an aborted signal': (inner) => ({
       ...inner,
       read: (request, { principal }) => inner.read(request, { principal, signal: new AbortController().signal }),
     }),
-    'a listing that begins all the same': (inner) => ({
+    'a listing that begins after the abort': (inner) => ({
       ...inner,
       async *list(query, { principal, signal }) {
         let count = 0
@@ -595,20 +595,20 @@ const brokenOthers: Mutants<
         }
       },
     }),
-    'a stat that waits for ever': ({ stat, ...inner }) => ({
+    'a stat that waits for ever after the abort': ({ stat, ...inner }) => ({
       ...inner,
       stat: (path, context) => (context.signal.aborted ? never() : (stat?.(path, context) ?? never())),
     }),
   },
   'abort-during': {
-    'a listing that goes on': (inner) => ({
+    'a listing that continues after the abort': (inner) => ({
       ...inner,
       async *list(query, context) {
         context.signal.throwIfAborted()
         yield* inner.list(query, { ...context, signal: new AbortController().signal })
       },
     }),
-    'a listing that waits for ever': (inner) => ({
+    'a listing that waits for ever after the abort': (inner) => ({
       ...inner,
       async *list(query, context) {
         context.signal.throwIfAborted()
@@ -620,13 +620,13 @@ const brokenOthers: Mutants<
     }),
   },
   errors: {
-    'a plain Error where nothing is': finding(async () => {
+    'a plain Error for an absent path': finding(async () => {
       throw new Error('ENOENT: no such file or directory')
     }),
     'a plain Error from a listing': listing(() => {
       throw new TypeError('undefined is not a function')
     }),
-    'a string': ({ stat, ...inner }) => ({
+    'a string that is thrown': ({ stat, ...inner }) => ({
       ...inner,
       stat: async (path, context) => {
         context.signal.throwIfAborted()
@@ -653,13 +653,16 @@ const brokenOthers: Mutants<
     'templates that never come': (inner) => ({ ...inner, templates: never }),
   },
   templates: {
-    'one that does not compile': (inner) => ({ ...inner, templates: async () => [{ template: '{', name: 'broken' }] }),
-    'one without a name': (inner) => ({ ...inner, templates: async () => [{ template: '{+path}', name: '' }] }),
-    'one with a priority over 1': (inner) => ({
+    'a template that does not compile': (inner) => ({
+      ...inner,
+      templates: async () => [{ template: '{', name: 'broken' }],
+    }),
+    'a template without a name': (inner) => ({ ...inner, templates: async () => [{ template: '{+path}', name: '' }] }),
+    'a template with a priority over 1': (inner) => ({
       ...inner,
       templates: async () => [{ template: '{+path}', name: 'file', priority: 2 }],
     }),
-    'an error': (inner) => ({
+    'an error of the list of templates': (inner) => ({
       ...inner,
       templates: async () => {
         throw new ResourceError('internal', 'no templates')
@@ -667,22 +670,28 @@ const brokenOthers: Mutants<
     }),
   },
   completion: {
-    '101 values': (inner) => ({ ...inner, complete: async () => ({ values: Array.from({ length: 101 }, String) }) }),
-    'a total below the values': (inner) => ({ ...inner, complete: async () => ({ values: ['a', 'b'], total: 1 }) }),
+    'a completion with 101 values': (inner) => ({
+      ...inner,
+      complete: async () => ({ values: Array.from({ length: 101 }, String) }),
+    }),
+    'a total below the number of values': (inner) => ({
+      ...inner,
+      complete: async () => ({ values: ['a', 'b'], total: 1 }),
+    }),
     'a lone surrogate': (inner) => ({ ...inner, complete: async () => ({ values: ['\ud800'] }) }),
     'a value that is not known any more once it is typed': (inner) => ({
       ...inner,
       complete: async ({ argument }) => ({ values: argument.value === '' ? ['alpha', 'beta'] : [] }),
     }),
-    'more than there is': (inner) => ({
+    'hasMore although all values are there': (inner) => ({
       ...inner,
       complete: async () => ({ values: ['a'], total: 1, hasMore: true }),
     }),
-    'a hasMore that is wrong': (inner) => ({
+    'hasMore false although the total is larger': (inner) => ({
       ...inner,
       complete: async () => ({ values: ['a'], total: 2, hasMore: false }),
     }),
-    'an error for a value it does not like': (inner) => ({
+    'an error for a value with a percent sign': (inner) => ({
       ...inner,
       complete: async ({ argument }) => {
         if (argument.value.includes('%')) throw new ResourceError('invalid', 'bad pattern')
@@ -695,22 +704,22 @@ const brokenOthers: Mutants<
       ...inner,
       watch: async () => ({ [Symbol.asyncIterator]: () => ({ next: never }) }),
     }),
-    'a watch that goes on': (inner) => ({
+    'a watch that continues after the abort': (inner) => ({
       ...inner,
       watch: async () =>
         (async function* () {
           for (;;) yield {}
         })(),
     }),
-    'an invalid path': (inner) => ({
+    'a change at an invalid path': (inner) => ({
       ...inner,
       watch: async () =>
         (async function* () {
           yield { path: '/absolute' }
         })(),
     }),
-    'a watch that is never armed': (inner) => ({ ...inner, watch: never }),
-    'an invalid path, later': (inner) => ({
+    'a watch that never becomes ready': (inner) => ({ ...inner, watch: never }),
+    'a later change at an invalid path': (inner) => ({
       ...inner,
       watch: async () =>
         (async function* () {
@@ -720,17 +729,17 @@ const brokenOthers: Mutants<
     }),
   },
   expected: {
-    'an entry too few': (inner) => {
+    'a missing entry': (inner) => {
       const without = Object.fromEntries(Object.entries(contents).filter(([path]) => path !== 'a-b'))
       return { ...inner, ...rich(without) }
     },
-    'an entry too many': (inner) => ({ ...inner, ...rich({ ...contents, '.git/config': 'secret' }) }),
+    'an additional entry': (inner) => ({ ...inner, ...rich({ ...contents, '.git/config': 'secret' }) }),
     'another text': (inner) => ({ ...inner, ...rich({ ...contents, 'a.txt': 'dog' }) }),
     'an entry that is too large': reading((content, path) => {
       if (path === 'a.txt') throw new ResourceError('too-large', 'over the limit')
       return [content]
     }),
-    'bytes for text': reading((content, path, ranged) =>
+    'bytes instead of a text': reading((content, path, ranged) =>
       path === 'a.txt' && !ranged && 'text' in content ? [{ bytes: Buffer.from(content.text) }] : [content],
     ),
     'another MIME type': reading((content, path) =>
@@ -831,14 +840,14 @@ describe('the contract suite', () => {
   })
 
   for (const id of promiseIds)
-    describe(`a provider is reported that breaks "${promises[id]}":`, () => {
+    describe(`reports a provider that breaks the promise "${promises[id]}"`, () => {
       const source = id === 'abort-during' ? many : contents
       for (const [name, mutate] of Object.entries(mutants[id]))
-        test(name, async () => {
+        test(`by ${name}`, async () => {
           expect(await broken(mutate(rich(source)), expectationOf(source))).toEqual([id])
           for (const timer of held.splice(0)) clearInterval(timer as NodeJS.Timeout)
         })
-      test('the suite has at least one such provider', () => expect(Object.keys(mutants[id])).not.toEqual([]))
+      test('in at least one tested way', () => expect(Object.keys(mutants[id])).not.toEqual([]))
     })
 
   test('stops at its limit, and says that it has not checked everything', async () => {
@@ -865,7 +874,7 @@ describe('the contract suite', () => {
           expect(await broken(mutate(rich()), {}, { limit: 10, samples: 10 })).toEqual([id])
   })
 
-  test('does not read contents that are larger than its bound', async () => {
+  test('does not read contents that are larger than maxBytes', async () => {
     const read: string[] = []
     const inner = memory({ large: 'x'.repeat(2000), small: 'x' })
     const provider: Provider = {
@@ -902,7 +911,7 @@ describe('the contract suite', () => {
     await expect(checkProvider(slow, {}, { timeoutMs: 5000, signal })).rejects.toThrow(/aborted|timeout/)
   })
 
-  test('gives up on a provider that never answers', async () => {
+  test('gives up on a provider that never answers, and reports an incomplete check', async () => {
     const report = await checkProvider({ ...rich(), read: never, stat: never }, {}, { timeoutMs: 50 })
     expect(report.complete).toBe(false)
   })
@@ -914,7 +923,7 @@ describe('the contract suite', () => {
     )
   })
 
-  test('accepts templates with more resources than the listing, and requests none of them', async () => {
+  test('accepts templates of resources that are not listed', async () => {
     const provider: Provider = {
       ...memory(contents),
       templates: async () => [{ template: '{name}', name: 'any' }],

@@ -52,7 +52,7 @@ describe('the token file', () => {
     expect(tokens.map(({ name }) => name).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('names the process that holds its lock', async () => {
+  test('names its lock file in the error if another process holds the lock', async () => {
     await writeFile(`${file}.lock`, '')
     await expect(addToken(file, { roles: [] })).rejects.toMatchObject({
       message: expect.stringContaining(`${file}.lock`),
@@ -77,8 +77,8 @@ describe('the token file', () => {
 
   const entry = { id: 'a', roles: ['r'], created: '2026-01-01T00:00:00Z', sha256: hashToken('x') }
   test.each<[string, unknown]>([
-    ['the empty token', { version: 1, tokens: [{ ...entry, sha256: hashToken('') }] }],
-    ['the word undefined', { version: 1, tokens: [{ ...entry, sha256: hashToken('undefined') }] }],
+    ['the digest of the empty token', { version: 1, tokens: [{ ...entry, sha256: hashToken('') }] }],
+    ['the digest of the word undefined', { version: 1, tokens: [{ ...entry, sha256: hashToken('undefined') }] }],
     ['a missing digest', { version: 1, tokens: [{ ...entry, sha256: undefined }] }],
     ['half a digest', { version: 1, tokens: [{ ...entry, sha256: 'abc' }] }],
     ['no roles', { version: 1, tokens: [{ ...entry, roles: undefined }] }],
@@ -122,7 +122,7 @@ describe('tokens of the token file', () => {
     expect(await verifier.verify(token)).toEqual({ fault: 'it has expired' })
   })
 
-  test('notify their users when they are revoked or changed, and nobody else', async () => {
+  test('report a revocation or change to those who watch the token, and to nobody else', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const [one, two, three] = await Promise.all(['a', 'b', 'c'].map((role) => addToken(file, { roles: [role] })))
     const ended: string[] = []

@@ -62,7 +62,7 @@ const transports: readonly (readonly [name: string, place: () => Place])[] = [
   ['HTTP', () => ({ url: service.url })],
 ]
 
-describe.each(eras)('$name', ({ name, connect, revision }) => {
+describe.each(eras)('the client $name', ({ name, connect, revision }) => {
   // The wire itself is for `clients.test.ts`.
   test.each(someOf(`tools ${name}`, transports))(
     'lists, browses, reads and searches by tools over %s, and gets its own limited list of resources',

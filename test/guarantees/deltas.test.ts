@@ -82,7 +82,7 @@ function createFollower() {
   }
 }
 
-test(`a client that follows texts by deltas has the same texts as a full read, seed ${seed}`, {
+test(`a client that follows texts by deltas has the same texts as full reads return, also after restarts (seed ${seed})`, {
   timeout: 600_000,
 }, async () => {
   mkdirSync(root)

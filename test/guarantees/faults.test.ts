@@ -27,24 +27,24 @@ const worlds = 4
 describe('the checks of the guarantees', () => {
   const checksOf = (facts: readonly Fact[]) => [...new Set(validate(facts, rules).map(({ check }) => check))]
 
-  test.concurrent('find no fault in a correct world, with and without a cache', async () => {
+  test.concurrent('find no fault in a correct server with a cache', async () => {
     expect(checksOf(await run({ ...options, patience: 60_000, fault: caches }))).toEqual([])
   }, 240_000)
 
-  test.concurrent('notice a missing acknowledgement (V0)', async () => {
+  test.concurrent('notice a subscription that is never acknowledged (V0)', async () => {
     expect(checksOf(await run({ ...options, patience: 2000, fault: neverAcknowledges }))).toContain('V0')
   }, 240_000)
 
   const broken: readonly (readonly [what: string, found: Check, fault: Fault])[] = [
-    ['a source that is armed after it says so', 'V2', watchesLate],
-    ['an acknowledgement before the sources are armed', 'V2', acknowledgesEarly],
-    ['a source that comes back without reconciliation', 'V2', returnsSilently],
+    ['a source that reports too early that it watches', 'V2', watchesLate],
+    ['an acknowledgement before the sources watch', 'V2', acknowledgesEarly],
+    ['a source that restarts its watch without reporting that changes may be missing', 'V2', returnsSilently],
     ['a cache that is never invalidated', 'V3', cachesForEver],
-    ['a cache that is invalidated after the news of it', 'V3', forgetsLate],
+    ['a cache that is invalidated after the change is reported', 'V3', forgetsLate],
     ['a throttle that drops the last change', 'V2', dropsTheLast],
-    ['a view that is told what others may see', 'V4', tellsOthers],
-    ['a list that leaves something out', 'V7', listsTooLittle],
-    ['a read that meets a write halfway', 'V5', readsHalf],
+    ['changes that are reported to a client that may not see them', 'V4', tellsOthers],
+    ['a list that omits a resource', 'V7', listsTooLittle],
+    ['a read that returns half of a write', 'V5', readsHalf],
   ]
   test.concurrent.each([...someOf('faults', broken, 2)])(
     'notice %s (%s)',

@@ -167,7 +167,7 @@ function sourcesOf(random: ReturnType<typeof createRandom>): readonly Written[] 
   ]
 }
 
-test(`a search that is asked to be fresh finds each of ${writes} writes before it, seed ${seed}`, async () => {
+test(`a search with the parameter fresh sees each of ${writes} writes that ended before it, also after kills (seed ${seed})`, async () => {
   const random = createRandom(seed)
   const sources = sourcesOf(random)
   for (let i = 0; i < writes; i++) {

@@ -26,7 +26,7 @@ const behindNginx = hasProxy('nginx')
 
 const holds = (route: string) =>
   test.each(seeds())(
-    `${route}, the guarantees hold while replicas and their database are killed, stop, hang and lose connections (HIKIDASHI_SEED=%i)`,
+    `${route} keep the guarantees while they and their database are killed, stop, hang and lose connections (HIKIDASHI_SEED=%i)`,
     async (seed) => {
       const facts = await runReplicas({ seed, database, ...size, patience, behindNginx, progress: minutes > 0 })
       const overdue = facts.flatMap((fact) => (fact.kind === 'overdue' ? [fact.what] : []))
@@ -41,11 +41,11 @@ const holds = (route: string) =>
   )
 
 requires('nginx', behindNginx, 'nginx is not installed')('three replicas', () => holds('behind nginx'))
-describe.skipIf(behindNginx)('three replicas', () => holds('each client at one of them'))
+describe.skipIf(behindNginx)('three replicas', () => holds('with a part of the clients each'))
 
 // It shows that the checks work, and starts three replicas for it.
 test.runIf(isThorough)(
-  'replicas whose log loses rows fail the check: changes are not reported',
+  'replicas whose log loses rows fail the check that each change is reported (V2)',
   async () => {
     const facts = await runReplicas({
       ...{ seed: 1, database, clients: 6, asked: 5, items: 10, writers: 4, writes: 4, troubles: 0, forMs: 0 },

@@ -13,7 +13,7 @@ const size = {
 }
 
 test.each(seeds())(
-  'the guarantees hold while servers are killed, stop and hang, the system loses events, and the folder disappears (HIKIDASHI_SEED=%i)',
+  'the guarantees of docs/guarantees.md hold while servers are killed, stop and hang, the system loses events, and the folder disappears (HIKIDASHI_SEED=%i)',
   async (seed) => {
     const facts = await runServed({ seed, ...size })
     expect(validate(facts, rules).slice(0, 30)).toEqual([])

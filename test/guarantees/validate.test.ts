@@ -42,18 +42,22 @@ describe('a recorded history', () => {
   })
 
   const broken: readonly (readonly [what: string, found: Check, facts: readonly Fact[]])[] = [
-    ['something is told before the acknowledgement', 'V1', [open, ask('x:a'), updated('x:a'), ack('x:a'), end('cut')]],
-    ['a stream is acknowledged twice', 'V1', [...begun, ack('x:a'), end('cut')]],
-    ['a result comes without an acknowledgement', 'V1', [open, ask('x:a'), end('result')]],
-    ['a write is not told, and the stream lives', 'V2', [...begun, write('x:a', 1)]],
-    ['only the first of two writes is told', 'V2', [...begun, write('x:a', 1), updated('x:a'), write('x:a', 2)]],
     [
-      'a write is not told by a quiet moment, whatever comes later',
+      'a change is reported before the acknowledgement',
+      'V1',
+      [open, ask('x:a'), updated('x:a'), ack('x:a'), end('cut')],
+    ],
+    ['a subscription stream is acknowledged twice', 'V1', [...begun, ack('x:a'), end('cut')]],
+    ['a stream ends with a result, but was never acknowledged', 'V1', [open, ask('x:a'), end('result')]],
+    ['a write is not reported on an open stream', 'V2', [...begun, write('x:a', 1)]],
+    ['only the first of two writes is reported', 'V2', [...begun, write('x:a', 1), updated('x:a'), write('x:a', 2)]],
+    [
+      'a write is not reported before all is quiet, even if the stream is cut later',
       'V2',
       [...begun, write('x:a', 1), quiet, end('cut')],
     ],
     [
-      'an entry comes and the list is not told',
+      'a list gets an entry, and its change is not reported',
       'V2',
       [
         ...[open, { ...ask(), list: true } as Fact, { ...ack(), list: true } as Fact],
@@ -61,80 +65,108 @@ describe('a recorded history', () => {
       ],
     ],
     [
-      'a read is older than what was told',
+      'a read returns an older version than the reported one',
       'V3',
       [...begun, write('x:a', 1), updated('x:a'), read('x:a', 0, 8), end('cut')],
     ],
     [
-      'a read is older than the second that was told',
+      'a read returns the first of two reported versions',
       'V3',
       [
         ...[...begun, write('x:a', 1), updated('x:a'), write('x:a', 2), updated('x:a')],
         ...[read('x:a', 1, 10), end('cut')],
       ],
     ],
-    ['something is told that nobody asked for', 'V4', [...begun, write('x:b', 0), updated('x:b'), end('cut')]],
-    ['something is acknowledged that nobody asked for', 'V4', [...begun.slice(0, 3), ack('x:a', 'x:b'), end('cut')]],
     [
-      'something is told that may not be seen',
+      'a change is reported of a resource without a subscription',
+      'V4',
+      [...begun, write('x:b', 0), updated('x:b'), end('cut')],
+    ],
+    [
+      'a subscription is acknowledged that the client did not request',
+      'V4',
+      [...begun.slice(0, 3), ack('x:a', 'x:b'), end('cut')],
+    ],
+    [
+      'a change is reported of a resource that the client may not see',
       'V4',
       [write('x:secret/s', 0), open, ask('x:secret/s'), ack(), updated('x:secret/s'), end('cut')],
     ],
     [
-      'a directory is told of something in it that may not be seen',
+      'a change of a directory is reported for a file in it that the client may not see',
       'V4',
       [...[write('x:a', 0), open, ask('x:'), ack('x:'), quiet], ...[write('x:secret/s', 0), updated('x:'), end('cut')]],
     ],
-    ['more is told than has happened', 'V4', [...begun, write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]],
     [
-      'something is told after it was left',
+      'more changes are reported than happened',
+      'V4',
+      [...begun, write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')],
+    ],
+    [
+      'a change is reported after the subscription was ended',
       'V4',
       [...begun, { kind: 'gone', stream: 0, uri: 'x:a' }, write('x:a', 1), updated('x:a'), end('cut')],
     ],
-    ['something that must come takes for ever', 'V0', [{ kind: 'overdue', what: 'an answer' }]],
+    ['an answer is overdue', 'V0', [{ kind: 'overdue', what: 'an answer' }]],
     [
-      'a list is not told that was acknowledged again afterwards',
+      'a change of a list is not reported before all is quiet, even if the list is acknowledged again later',
       'V2',
       [
         ...[{ ...open, modern: false } as Fact, { ...ask(), list: true } as Fact, { ...ack(), list: true } as Fact],
         ...[write('x:new', 0, { listed: true }), quiet, { ...ack(), list: true } as Fact, end('cut')],
       ],
     ],
-    ['a message belongs to nothing', 'V4', [{ kind: 'stray', client: 1, text: 'hello' }]],
-    ['a list has what may not be seen', 'V4', [{ kind: 'list', client: 1, principal: 'guest', uris: ['x:secret/s'] }]],
-    ['a read is torn', 'V5', [write('x:a', 0), read('x:a', 'torn', 1)]],
-    ['a read is of what nobody wrote', 'V5', [write('x:a', 0), read('x:a', 3, 1)]],
     [
-      'a client knows less than the last version in the end',
+      'a client gets a message that belongs to no request or subscription',
+      'V4',
+      [{ kind: 'stray', client: 1, text: 'hello' }],
+    ],
+    [
+      'a list has a resource that the client may not see',
+      'V4',
+      [{ kind: 'list', client: 1, principal: 'guest', uris: ['x:secret/s'] }],
+    ],
+    ['a read returns a mixture of two versions', 'V5', [write('x:a', 0), read('x:a', 'torn', 1)]],
+    ['a read returns a version that was never written', 'V5', [write('x:a', 0), read('x:a', 3, 1)]],
+    [
+      'a client has not read the last version at the end',
       'V6',
       [...begun, write('x:a', 1), updated('x:a'), quiet, end('cut')],
     ],
     [
-      'a list has something twice',
+      'a list has a resource twice',
       'V7',
       [write('x:a', 0), { kind: 'list', client: 1, principal: 'p', uris: ['x:a', 'x:a'] }],
     ],
     [
-      'a list lacks what is always there',
+      'a list lacks a resource that always exists',
       'V7',
       [write('x:a', 0), { kind: 'list', client: 1, principal: 'p', uris: [] }],
     ],
-    ['a client reads backwards', 'V8', [write('x:a', 0), write('x:a', 1), read('x:a', 1, 2), read('x:a', 0, 3)]],
-    ['a service ends without a result', 'V9', [...begun, { kind: 'closing', streams: [0] }, end('cut')]],
-    ['something is told after the end', 'V9', [...begun, end('result'), updated('x:a')]],
-    ['a watch remains', 'V10', [{ kind: 'remains', what: 'watch', count: 1 }]],
+    [
+      'a client reads an older version after a newer one',
+      'V8',
+      [write('x:a', 0), write('x:a', 1), read('x:a', 1, 2), read('x:a', 0, 3)],
+    ],
+    [
+      'a server stops without ending a stream with its result',
+      'V9',
+      [...begun, { kind: 'closing', streams: [0] }, end('cut')],
+    ],
+    ['a change is reported after the end of a stream', 'V9', [...begun, end('result'), updated('x:a')]],
+    ['a watch remains after all clients have gone', 'V10', [{ kind: 'remains', what: 'watch', count: 1 }]],
   ]
   test.each(broken)('is invalid when %s (%s)', (_, found, facts) => {
     expect(checksOf(facts)).toContain(found)
   })
 
-  test('is valid when a source reports again after it lost its watch, and an inexact source reports too much', () => {
+  test('is valid when a source reports again after it lost its watch, and when an inexact source reports too much', () => {
     const twice: readonly Fact[] = [write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]
     expect(checksOf([...begun, { kind: 'lost' }, ...twice])).toEqual([])
     expect(checksOf([...begun, ...twice], { ...rules, exact: false })).toEqual([])
   })
 
-  test('is valid when a client reads that a resource is gone', () => {
+  test('is valid when a client reads that a resource is gone, but not before it is removed', () => {
     const facts = [
       ...begun,
       write('x:a', 1, { absent: true, listed: true }),

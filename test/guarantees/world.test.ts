@@ -11,7 +11,7 @@ const size = {
 }
 
 test.each(seeds())(
-  'the guarantees hold for many clients of every revision, through all faults (HIKIDASHI_SEED=%i)',
+  'the guarantees of docs/guarantees.md hold for many clients of every protocol revision while clients, connections and sources fail (HIKIDASHI_SEED=%i)',
   async (seed) => {
     const facts = await run({ seed, ...size })
     expect(validate(facts, rules).slice(0, 30)).toEqual([])

@@ -231,9 +231,9 @@ async function end(server: Server): Promise<void> {
 
 /** Every kind of server over HTTP. */
 export const liveServers: Readonly<Record<string, () => Promise<LiveServer>>> = {
-  'ours, over HTTP': () => serveOurs('mcp'),
-  'ours, with sessions': async () => aged(await serveOurs('mcp')),
-  'ours, with server-sent events': () => serveOurs('sse'),
+  'of hikidashi, over HTTP': () => serveOurs('mcp'),
+  'of hikidashi, with sessions': async () => aged(await serveOurs('mcp')),
+  'of hikidashi, with server-sent events': () => serveOurs('sse'),
   'of the SDK 2, over HTTP': serveOfficialLive,
   'of the SDK 1.24, with sessions': () => serveOldLive('sdk124', 'streamable'),
   'of the SDK 1.12, with server-sent events': () => serveOldLive('sdk112', 'sse'),

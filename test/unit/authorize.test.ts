@@ -455,6 +455,8 @@ describe('the scopes of a token', () => {
       'watch',
       'db',
     ])
+    const many = [...Array.from({ length: 5000 }, (_, index) => `x://y/${index}`), 'db://x']
+    expect(of('resources/subscribe', { notifications: { resourceSubscriptions: many } })).toContain('db')
     const read = { method: 'resources/read', params: { uri: 'db://x' } }
     expect(needs.of([{ method: 'ping' }, read])).toEqual(['base', 'db'])
     for (const strange of [undefined, null, 7, [], [[read]], { method: ['subscriptions/listen'] }, { params: 7 }])

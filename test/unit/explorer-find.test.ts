@@ -141,6 +141,20 @@ describe('a search in the explorer', () => {
     expect(asked).toEqual([expect.stringMatching(/^search:\/\/one.*after=20/)])
     expect(more.total).toBe(41)
   })
+
+  test('keeps the cursor of a search that fails while it is extended, and the failures and freshness of the first answer', async () => {
+    const one = { query: 'w', hits: [hit('file:///a/1', 1)], next: '20', pending: 3, notes: [] }
+    const places = [placeAt('one'), placeAt('gone')]
+    const first = await querySearches(viewOf({ 'search://one': one }), places, { query: 'w' }, undefined, signal)
+    const failed = await querySearches(viewOf({}), places, { query: 'w' }, first, signal)
+    expect(failed.failed.map(({ address }) => address)).toEqual(['search://gone', 'search://one'])
+    expect(failed).toMatchObject({ hits: first.hits, pending: 3 })
+    const more = { query: 'w', hits: [hit('file:///a/2', 0.5)], notes: [] }
+    const last = await querySearches(viewOf({ 'search://one': more }), places, { query: 'w' }, failed, signal)
+    expect(last.hits.map(({ document }) => document)).toEqual(['file:///a/1', 'file:///a/2'])
+    expect(last.failed.map(({ address }) => address)).toEqual(['search://gone'])
+    expect(last.pending).toBe(3)
+  })
 })
 
 describe('the form of a template in the explorer', () => {

@@ -54,6 +54,8 @@ describe('the rows of a JSON document', () => {
       ['', '', '[2]'],
     ])
     expect(tabulateObjects([{ a: 1 }, 2])).toBeUndefined()
+    const logged = [...Array.from({ length: 300 }, () => ({ level: 'info' })), { level: 'error', error: 'full' }]
+    expect(tabulateObjects(logged)).toMatchObject({ 0: ['level', 'error'], 301: ['error', 'full'] })
   })
 })
 

@@ -186,8 +186,8 @@ describe('a document of Word 97', () => {
     expect(markdown).toContain('| a | b |\n| --- | --- |\n\nlast')
   })
 
-  test('of Word 6 or 95 from East Asia is read in UTF-16', async () => {
-    const text = wide('第一章\rSecond line\r')
+  test('of Word 6 or 95 from East Asia is read in UTF-16, with the rows of its tables', async () => {
+    const text = wide('第一章\rSecond line\ra\x07b\x07\x07c\x07d\x07\x07last\r')
     const stream = Buffer.alloc(0x400)
     stream.writeUInt16LE(0xa5dc, 0)
     stream.writeUInt16LE(0x68, 2)
@@ -195,7 +195,9 @@ describe('a document of Word 97', () => {
     stream.writeUInt32LE(stream.length, 0x18)
     stream.writeUInt32LE(stream.length + text.length, 0x1c)
     stream.writeUInt32LE(text.length / 2, 0x34)
-    expect(await read('doc', compound({ WordDocument: Buffer.concat([stream, text]) }))).toBe('第一章\n\nSecond line\n')
+    expect(await read('doc', compound({ WordDocument: Buffer.concat([stream, text]) }))).toBe(
+      '第一章\n\nSecond line\n\na\tb\nc\td\n\nlast\n',
+    )
   })
 
   test('keeps text after a field without an end, and is refused if it is encrypted or truncated', async () => {
