@@ -100,6 +100,21 @@ describe('hikidashi in the configuration of a host', () => {
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
 
+  test('is removed with its hook, and a dry run shows both changes in one file', async () => {
+    const file = join(home, '.gemini/settings.json')
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, '{}\n')
+    expect(await cli('add', 'gemini-cli', '--hook')).toMatchObject({ code: 0 })
+    const text = await readFile(file, 'utf8')
+    const dry = await cli('remove', 'gemini-cli', '--dry-run')
+    expect(dry).toMatchObject({ code: 0, err: '' })
+    expect(dry.out).toMatch(/^-.*"mcpServers"|^-.*"hikidashi": \{/m)
+    expect(dry.out).toMatch(/^-.*pack.*--hook/m)
+    expect(await readFile(file, 'utf8')).toBe(text)
+    expect(await cli('remove', 'gemini-cli')).toMatchObject({ code: 0 })
+    expect(await readFile(file, 'utf8')).not.toContain('--hook')
+  })
+
   test('is added for a project, by its URL, without the token', async () => {
     const options = ['--scope', 'project', '--url', 'https://context.example.org/mcp']
     const refused = await cli('add', 'vscode', ...options, '--header', 'Authorization: Bearer s3cret-t0ken-1234')
