@@ -144,7 +144,7 @@ describe('the tree of search hits in the explorer', () => {
     ])
   })
 
-  test('hides the directories that the user has closed', () => {
+  test('hides the contents of directories that the user has closed', () => {
     expect(drawn(['file:///a/src/', 'mem://b'])).toEqual(['a 1/2', '  readme.md 1/2', '  src 2/2', 'b 2/2'])
   })
 

@@ -28,8 +28,16 @@ export function define(command: Command, io: Io): void {
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
     .option('-o, --output <file>', 'write the content to a file, if there is only one')
-    .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
-    .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
+    .addOption(
+      new Option('--lines <from-to>', 'only these lines: the first is 1, and both ends are included')
+        .argParser(parseRange)
+        .conflicts('bytes'),
+    )
+    .addOption(
+      new Option('--bytes <from-to>', 'only these bytes: the first is 0, and both ends are included')
+        .argParser(parseRange)
+        .conflicts('lines'),
+    )
     .addOption(
       new Option('--tail <lines>', 'only this many lines at the end')
         .argParser(parseCount)

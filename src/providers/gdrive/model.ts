@@ -119,8 +119,9 @@ export function titleFromName(name: string): string | undefined {
   return title === '' ? undefined : title
 }
 
-/** Export formats of one of Google's own document types, by the name of the form; the first is the default. */
+/** How documents of one of Google's own types are exported. */
 export interface ExportFormats {
+  /** The MIME type to request from Drive, by the value of `?form=`; the first form is the default. For `csv`, a workbook is requested. */
   readonly forms: Readonly<Record<string, string>>
   /** MIME type of the default form's content. */
   readonly mimeType: string
