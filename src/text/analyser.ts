@@ -430,7 +430,7 @@ export interface QueryTerm {
    * for the rank of a passage, and finds passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
-  /** Whether the term is a question word beside several other words. It is then not looked up. */
+  /** Whether the term is a question word beside several other words. It then finds no candidates. */
   readonly light?: true
   /** Whether the term is two neighbouring words, written together like an identifier without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
