@@ -207,7 +207,7 @@ describe('spellings of one URI', () => {
 })
 
 describe('URIs of great length', () => {
-  test('UR17: a URI of 1 MiB is refused over stdio, and the answer does not repeat it', async () => {
+  test('a URI of 1 MiB is refused over stdio, and the answer does not repeat it (UR17)', async () => {
     for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
       const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)
       expect(answer.message?.error?.code).toBe(-32602)
@@ -215,7 +215,7 @@ describe('URIs of great length', () => {
     }
   })
 
-  test('UR17: a URI of 64 MiB is refused over stdio as a message that is too long', async () => {
+  test('a URI of 64 MiB is refused over stdio as a message that is too long (UR17)', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     if (!('pipe' in wire)) throw new Error('no pipe')
     const { pipe } = wire as unknown as { readonly pipe: import('./harness/stdio.ts').Pipe }
@@ -225,13 +225,13 @@ describe('URIs of great length', () => {
     expect((await pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
   })
 
-  test('UR17: a URI of 500 KiB is refused over HTTP on an older revision, and the answer does not repeat it', async () => {
+  test('a URI of 500 KiB is refused over HTTP on an older revision, and the answer does not repeat it (UR17)', async () => {
     const answer = await arena.read(arena.wire('http 2025-11-25'), `file:///${'x'.repeat(500 * 1024)}`)
     expect(answer.message?.error?.code).toBe(-32602)
     expect(answer.raw.length).toBeLessThan(1024)
   })
 
-  test('UR17: a URI of 1 MiB in a header and body is refused over HTTP before it is parsed', async () => {
+  test('a URI of 1 MiB in a header and body is refused over HTTP before it is parsed (UR17)', async () => {
     const uri = `file:///${'x'.repeat(1024 * 1024)}`
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta: meta } })
     const { host, pathname } = arena.http.url as URL
@@ -257,7 +257,7 @@ describe('the addresses of mounts', () => {
   const catalogOf = (...addresses: readonly string[]) =>
     createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })
 
-  test('UR24: overlapping addresses are refused in either order', () => {
+  test('overlapping addresses are refused in either order (UR24)', () => {
     const overlaps = [
       ['file:///srv', 'file:///srv/root'],
       ['file:///', 'file:///srv'],
@@ -271,7 +271,7 @@ describe('the addresses of mounts', () => {
     expect(() => catalogOf('file:///srv', 'file:///srv2', 'file:///sr', 'mem:///srv')).not.toThrow()
   })
 
-  test('UR26: one address in two spellings is refused', () => {
+  test('one address in two spellings is refused (UR26)', () => {
     for (const [one, two] of [
       ['file:///srv/a', 'file:///srv/%61'],
       ['file:///ü', 'file:///%C3%BC'],
@@ -287,7 +287,7 @@ describe('the addresses of mounts', () => {
     ['pg://DB/t', 'pg://db/t'],
     ['file:///Docs', 'file:///docs'],
     ['file:///\u00fc', 'file:///u\u0308'],
-  ])('UR26: %s and %s, which are equal after folding, are refused', (one, two) => {
+  ])('%s and %s, which are equal after folding, are refused (UR26)', (one, two) => {
     expect(() => catalogOf(one, two)).toThrow()
     expect(() => catalogOf(two, one)).toThrow()
   })

@@ -34,7 +34,7 @@ describe('a client that writes more than the limits', () => {
     60_000,
   )
 
-  test('JR17: a line that never ends is answered when the input ends', async () => {
+  test('a line that never ends is answered when the input ends (JR17)', async () => {
     const wire = await fresh('2025-11-25')
     await wire.pipe.write(Buffer.alloc(6 * 1024 * 1024, '['))
     wire.target.input.end()
@@ -85,7 +85,7 @@ describe('a client that writes more than the limits', () => {
 
 describe('sources that do not answer', () => {
   test.each(stdioNames)(
-    'PT27: over %s, reads of 64 FIFOs at once get "not found", and other requests are answered',
+    'over %s, reads of 64 FIFOs at once get "not found", and other requests are answered (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(
@@ -97,7 +97,7 @@ describe('sources that do not answer', () => {
   )
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'PT27: over %s, FIFOs block no other request',
+    'over %s, FIFOs block no other request (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(

@@ -72,7 +72,7 @@ describe('completions', () => {
     }
   })
 
-  test('TM13: offer the names of environment variables, and not their values', async () => {
+  test('offer the names of environment variables, and not their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

@@ -130,7 +130,7 @@ describe('cursors', () => {
     expect(urisOf(await askPage(wire, listings.list(cursor)))).not.toHaveLength(0)
   })
 
-  test('CU03: a cursor is refused for another principal, and for the same one with other roles', async () => {
+  test('a cursor is refused for another principal, and for the same one with other roles (CU03)', async () => {
     const secret = 'shared by all'
     const owner = await another({ secret, principal: { id: 'alice', roles: ['reader', 'writer'] } })
     const cursor = cursorOf(await askPage(owner, listings.list()))
@@ -193,7 +193,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU08: after the mounts have changed, a cursor never resumes in another mount', async () => {
+  test('after the mounts have changed, a cursor never resumes in another mount (CU08)', async () => {
     const secret = 'kept over the restart'
     const before = await another({ secret })
     let cursor: string | undefined
@@ -240,7 +240,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU11: a cursor works on a replica with the same secret, and is refused by one with another secret', async () => {
+  test('a cursor works on a replica with the same secret, and is refused by one with another secret (CU11)', async () => {
     const [one, two, three] = await Promise.all([
       another({ secret: 'shared' }),
       another({ secret: 'shared' }),

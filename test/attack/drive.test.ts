@@ -130,7 +130,7 @@ describe('a client of a Google Drive mount', () => {
     },
   )
 
-  test('DR01: cannot end a value in a query: quotes and backslashes are escaped', () => {
+  test('cannot end a value in a query: quotes and backslashes are escaped (DR01)', () => {
     expect(quoteValue("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
@@ -154,7 +154,7 @@ describe('a client of a Google Drive mount', () => {
     },
   )
 
-  test('DR02: no longer gets a file after its sharing has ended, from the next read and list on', async () => {
+  test('no longer gets a file after its sharing has ended, from the next read and list on (DR02)', async () => {
     const wire = arena.wire('http 2026-07-28')
     const uri = 'gdrive://people/lent'
     const lend = [permission(account, 'owner'), permission(alice)]
@@ -182,7 +182,7 @@ describe('a client of a Google Drive mount', () => {
     ['given to somebody who does not share it', (id: string) => drive.table.change(id, { visible: false })],
     ['not to be fetched any more', (id: string) => drive.table.change(id, { canDownload: false })],
     ['removed', (id: string) => drive.table.remove(id)],
-  ] as const)('DR04: does not find a file that was %s, from the next read on', async (what, change) => {
+  ] as const)('does not find a file that was %s, from the next read on (DR04)', async (what, change) => {
     const wire = arena.wire('stdio 2025-11-25')
     const id = `going-${what.length}`
     const uri = `gdrive://docs/${id}`
@@ -212,7 +212,7 @@ describe('a client of a Google Drive mount', () => {
     expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'twin-2')
   })
 
-  test('DR07: gets too-large for a document over the limit of exports, and for a zip bomb', async () => {
+  test('gets too-large for a document over the limit of exports, and for a zip bomb (DR07)', async () => {
     const { table } = drive
     table.add({
       id: 'huge',
@@ -264,7 +264,7 @@ describe('a client of a Google Drive mount', () => {
   )
 
   test.each([400, 404, 410] as const)(
-    'DR16: sees the current files when the feed of changes is lost (%i)',
+    'sees the current files when the feed of changes is lost (%i) (DR16)',
     async (status) => {
       const wire = arena.wire('stdio 2026-07-28')
       await listed(wire, 'gdrive://docs')
@@ -289,7 +289,7 @@ describe('a subscriber of a Google Drive mount', () => {
   }
 
   test.each([400, 404, 410] as const)(
-    'DR16: is notified that everything may have changed when the feed of changes is lost (%i)',
+    'is notified that everything may have changed when the feed of changes is lost (%i) (DR16)',
     async (status) => {
       const provider = await openDrive(drive)
       const ended = new AbortController()
@@ -301,7 +301,7 @@ describe('a subscriber of a Google Drive mount', () => {
     },
   )
 
-  test('DR02, DR04: is notified of files that are gone, and of no file that is not shared', async () => {
+  test('is notified of files that are gone, and of no file that is not shared (DR02, DR04)', async () => {
     const provider = await openDrive(drive, { permissions: true })
     const view = createCatalog({ mounts: [{ address: 'gdrive://people', provider }] })
     const asAlice = view.view({ id: 'alice', roles: [alice] })

@@ -73,7 +73,7 @@ describe('in a terminal,', () => {
   }
 
   test.each(Object.entries(commands))(
-    'UI16 UI21 UI26: %s prints no control character of a name or title',
+    '%s prints no control character of a name or title (UI16, UI21, UI26)',
     async (_, args) => {
       const url = String(arena.http.url)
       const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
@@ -82,7 +82,7 @@ describe('in a terminal,', () => {
     },
   )
 
-  test('UI21: control characters in names of files and in configurations are not printed', async () => {
+  test('control characters in names of files and in configurations are not printed (UI21)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))
     for (const text of steering) writeFileSync(join(folder, `a${text.replaceAll('/', '')}b`), '')
     for (const args of [

@@ -216,7 +216,7 @@ describe('a hidden resource and an absent one (O6)', () => {
 })
 
 describe('a source that does not answer', () => {
-  test('O6: is not named to callers who may see none of its resources', async () => {
+  test('is not named to callers who may see none of its resources (O6)', async () => {
     const down: Provider = {
       async *list() {
         yield* []

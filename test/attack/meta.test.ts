@@ -55,7 +55,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  test('JR22: a header of revision 2026-07-28 without _meta does not select that revision', async () => {
+  test('a header of revision 2026-07-28 without _meta does not select that revision (JR22)', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const params of [control(), { ...control(), _meta: {} }]) {
       const { message, status } = await tell(wire, requestOf(wire, { params }))
@@ -115,7 +115,7 @@ describe('_meta of a request', () => {
     for (const { message } of all) expect(message?.result).toBeDefined()
   })
 
-  test('JR24: progress increases, has a limited size, and ends with the request', async () => {
+  test('progress increases, has a limited size, and ends with the request (JR24)', async () => {
     const wire = arena.wire('stdio 2026-07-28') as StdioWire
     for (const [id, progressToken] of [
       ['long', 'x'.repeat(100_000)],
@@ -159,7 +159,7 @@ describe('_meta of a request', () => {
   })
 
   test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
-    'JR26: unknown members of initialize change nothing over %s',
+    'unknown members of initialize change nothing over %s (JR26)',
     async (name) => {
       const wire = arena.wire(name)
       const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
@@ -181,7 +181,7 @@ describe('_meta of a request', () => {
     },
   )
 
-  test('JR26: a session does not keep client information of its requests', async () => {
+  test('a session does not keep client information of its requests (JR26)', async () => {
     const junk = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     // What is in use once everything is put away that can be, in MiB.
     const inUse = async () => {
@@ -233,7 +233,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  test('JR22: an invalid initialize is refused, and older revisions are not offered 2026-07-28', async () => {
+  test('an invalid initialize is refused, and older revisions are not offered 2026-07-28 (JR22)', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     for (const params of [
       {},

@@ -58,7 +58,7 @@ describe('the oracles of the attack tests, after a case,', () => {
   }, 60_000)
 
   test.each(['latin1', 'base64', 'base64url', 'hex'])(
-    'O1: find a secret in %s',
+    'find a secret in %s (O1)',
     async (encoding) => {
       await plant(stdio, `tell/${encoding}`)
       await said(/^O1: stdout/m)
@@ -68,23 +68,23 @@ describe('the oracles of the attack tests, after a case,', () => {
     60_000,
   )
 
-  test('O1: find a secret in the log', async () => {
+  test('find a secret in the log (O1)', async () => {
     await plant(stdio, 'log/now')
     await said(/^O1: stderr/m)
   }, 60_000)
 
-  test('O1: find every spelling of a secret', () => {
+  test('find every spelling of a secret (O1)', () => {
     const forms = formsOf('cnry0').map(({ form }) => form)
     for (const form of ['raw', 'hex', 'percent-encoded', 'JSON-escaped', 'UTF-16LE', 'base64, shifted by 2'])
       expect(forms).toContain(form)
   })
 
-  test('O2: notice that other requests wait for one', async () => {
+  test('notice that other requests wait for one (O2)', async () => {
     await plant(http, 'hold/2500')
     await said(/^O2: the control client waited/m)
   }, 120_000)
 
-  test('O4: notice a started program, a connection and a written file', async () => {
+  test('notice a started program, a connection and a written file (O4)', async () => {
     const sink = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => sink.once('listening', resolve))
     await plant(stdio, 'start/now')
