@@ -49,7 +49,7 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
 
 describe('spellings of one URI', () => {
   eachWire(wireNames)(
-    'UR12: every listed file is also read, listed in its directory and completed over %s',
+    'every listed file is also read, listed in its directory and completed over %s (UR12)',
     async (name) => {
       const wire = arena.wire(name)
       const { address, files } = arena.world
@@ -79,7 +79,7 @@ describe('spellings of one URI', () => {
   )
 
   eachWire(wireNames)(
-    'PT34: every listed URI is valid by RFC 3986, on one line, and readable over %s',
+    'every listed URI is valid by RFC 3986, on one line, and readable over %s (PT34)',
     async (name) => {
       const wire = arena.wire(name)
       for (const { uri, name: title } of await listAll(wire)) {
@@ -90,14 +90,14 @@ describe('spellings of one URI', () => {
     },
   )
 
-  eachWire(wireNames)('UR16: every spelling of a name is read with the same text and version over %s', async (name) => {
+  eachWire(wireNames)('every spelling of a name is read with the same text and version over %s (UR16)', async (name) => {
     const wire = arena.wire(name)
     const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
     const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
     for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
   })
 
-  eachWire(wireNames)('UR16: no spelling bypasses an access rule over %s', async (name) => {
+  eachWire(wireNames)('no spelling bypasses an access rule over %s (UR16)', async (name) => {
     const wire = arena.wire(name)
     for (const path of [
       'denied.txt',
@@ -125,7 +125,7 @@ describe('spellings of one URI', () => {
   })
 
   eachWire(wireNames)(
-    'UR06 UR07: a URI with another scheme or host is not read, listed as a directory or completed over %s',
+    'a URI with another scheme or host is not read, listed as a directory or completed over %s (UR06, UR07)',
     async (name) => {
       const wire = arena.wire(name)
       const { address } = arena.world
@@ -145,7 +145,7 @@ describe('spellings of one URI', () => {
   )
 
   // Issue 16, item 24: schemes and hosts have no case, here as where something is read.
-  eachWire(wireNames)('UR06 UR07: capital letters in scheme and host name the same directory over %s', async (name) => {
+  eachWire(wireNames)('capital letters in scheme and host name the same directory over %s (UR06, UR07)', async (name) => {
     const wire = arena.wire(name)
     const childrenOf = async (uri: string) =>
       (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
@@ -157,7 +157,7 @@ describe('spellings of one URI', () => {
       expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
   })
 
-  eachWire(wireNames)('PT37: no list, directory or completion has an excluded file over %s', async (name) => {
+  eachWire(wireNames)('no list, directory or completion has an excluded file over %s (PT37)', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =
@@ -242,7 +242,7 @@ describe('URIs of great length', () => {
     expect(statuses).toEqual([413])
   })
 
-  eachWire(wireNames)('UR18: a URI of 100,000 segments, slashes or escapes is refused over %s', async (name) => {
+  eachWire(wireNames)('a URI of 100,000 segments, slashes or escapes is refused over %s (UR18)', async (name) => {
     const wire = arena.wire(name)
     if (name === 'http 2026-07-28') return
     for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])

@@ -17,7 +17,7 @@ const { fresh, small, large } = freshWires(() => arena.world)
 
 describe('a client that writes more than the limits', () => {
   eachWire(stdioNames)(
-    'JR17: a line of 100 MB is not kept in memory, and the next message is answered, over %s',
+    'a line of 100 MB is not kept in memory, and the next message is answered, over %s (JR17)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -43,7 +43,7 @@ describe('a client that writes more than the limits', () => {
   })
 
   eachWire(stdioNames)(
-    'JR31: thousands of reads at once are all answered over %s',
+    'thousands of reads at once are all answered over %s (JR31)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -61,7 +61,7 @@ describe('a client that writes more than the limits', () => {
   )
 
   eachWire(revisions)(
-    'JR31: thousands of reads at once are answered or refused cheaply over http %s',
+    'thousands of reads at once are answered or refused cheaply over http %s (JR31)',
     async (version) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
       const before = arena.http.facts().resident

@@ -90,7 +90,7 @@ async function listed(wire: Wire, address: string): Promise<readonly { uri: stri
 
 describe('a client of a Google Drive mount', () => {
   eachWire(wireNames)(
-    'DR01: gets no file by a name that contains a query or a path of the API, over %s',
+    'gets no file by a name that contains a query or a path of the API, over %s (DR01)',
     async (name) => {
       const wire = arena.wire(name)
       const [before] = [drive.calls.length]
@@ -135,7 +135,7 @@ describe('a client of a Google Drive mount', () => {
   })
 
   eachWire(wireNames)(
-    'DR02: sees only the files that Drive shares with its user, in every answer, over %s',
+    'sees only the files that Drive shares with its user, in every answer, over %s (DR02)',
     async (name) => {
       const wire = arena.wire(name)
       const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
@@ -193,7 +193,7 @@ describe('a client of a Google Drive mount', () => {
     await eventually(async () => expect((await listed(wire, 'gdrive://docs')).map((one) => one.uri)).not.toContain(uri))
   })
 
-  eachWire(wireNames)('DR06: gets hostile names only as titles, over %s', async (name) => {
+  eachWire(wireNames)('gets hostile names only as titles, over %s (DR06)', async (name) => {
     const wire = arena.wire(name)
     drive.table.change('odd-2', { parents: ['docs'] })
     drive.table.change('odd-3', { parents: ['docs'] })
@@ -242,7 +242,7 @@ describe('a client of a Google Drive mount', () => {
   }, 180_000)
 
   eachWire(wireNames)(
-    'DR14: gets the whole document if the token of the server expires during a read, over %s',
+    'gets the whole document if the token of the server expires during a read, over %s (DR14)',
     async (name) => {
       const wire = arena.wire(name)
       const uri = 'gdrive://docs/plan'

@@ -16,7 +16,7 @@ describe('_meta of a request', () => {
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
 
-  eachWire(modernNames)('JR22: a _meta that is malformed or has wrong values is refused over %s', async (name) => {
+  eachWire(modernNames)('a _meta that is malformed or has wrong values is refused over %s (JR22)', async (name) => {
     const wire = arena.wire(name)
     const own = withMeta({}, true)._meta as Params
     const cases: readonly (readonly [unknown, number])[] = [
@@ -64,7 +64,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  eachWire(wireNames)('JR22 JR23: unknown keys of any size are ignored, and not logged, over %s', async (name) => {
+  eachWire(wireNames)('unknown keys of any size are ignored, and not logged, over %s (JR22, JR23)', async (name) => {
     const wire = arena.wire(name)
     const odd: Params = {
       traceparent: '00-zz-\r\n-01',
@@ -84,7 +84,7 @@ describe('_meta of a request', () => {
     expect(wire.target.errors()).not.toMatch(/baggage-|00-zz|\u001b/)
   })
 
-  eachWire(wireNames)('JR24: a progress token of any type or size does no harm over %s', async (name) => {
+  eachWire(wireNames)('a progress token of any type or size does no harm over %s (JR24)', async (name) => {
     const wire = arena.wire(name)
     const tokens = [
       0,
@@ -144,7 +144,7 @@ describe('_meta of a request', () => {
     expect(wire.pipe.lines()).toBe(lines)
   })
 
-  eachWire(modernNames)('JR26: a client with a hundred thousand capabilities is answered over %s', async (name) => {
+  eachWire(modernNames)('a client with a hundred thousand capabilities is answered over %s (JR26)', async (name) => {
     const wire = arena.wire(name)
     const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     for (let i = 0; i < 5; i++) {
@@ -213,7 +213,7 @@ describe('_meta of a request', () => {
       await send(arena.http, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
   })
 
-  eachWire(modernNames)('JR27: a client gets no log messages at any level over %s', async (name) => {
+  eachWire(modernNames)('a client gets no log messages at any level over %s (JR27)', async (name) => {
     const wire = arena.wire(name)
     for (const level of ['debug', 'bogus', 'emergency ', 'DEBUG', '', 5, null, {}, ['debug'], '__proto__']) {
       const { message, raw } = await arena.ask(wire, 'resources/read', {

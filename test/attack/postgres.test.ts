@@ -171,7 +171,7 @@ const askedOver = <T>(at: number, all: readonly T[]): readonly T[] =>
 const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
 
 describe('a client of a PostgreSQL mount', () => {
-  eachWire(wireNames)('PG01: gets no data by a name that contains SQL, over %s', async (name) => {
+  eachWire(wireNames)('gets no data by a name that contains SQL, over %s (PG01)', async (name) => {
     const wire = arena.wire(name)
     const names = [
       ...[
@@ -215,7 +215,7 @@ describe('a client of a PostgreSQL mount', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  eachWire(wireNames)('PG02: sees no system schema, over %s', async (name) => {
+  eachWire(wireNames)('sees no system schema, over %s (PG02)', async (name) => {
     const wire = arena.wire(name)
     for (const schema of [
       'pg_catalog',

@@ -250,7 +250,7 @@ function spellings(count: number, length = 7000): readonly string[] {
 
 describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
-  row('SB02 SB07: omit hidden resources exactly like absent ones, and never notify of them', async () => {
+  row('omit hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
     const wire = await freshClientOf(name)
     const absent = ['nowhere://mount/x', 'file:///nowhere/x']
     const denied = [
@@ -293,7 +293,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(ear.lists()).toBe(0)
   })
 
-  row('SB03: accept a resource that does not exist yet, and notify when it appears', async () => {
+  row('accept a resource that does not exist yet, and notify when it appears (SB03)', async () => {
     const uri = uriOf(`not-yet-${Math.random()}/deeper/file.txt`)
     const ear = await hear(await clientOf(name), [uri])
     expect(ear.honoured).toEqual([uri])
@@ -304,7 +304,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(answer.message?.result?.contents).toMatchObject([{ text: 'here\n' }])
   })
 
-  row('SB04: notify of every requested spelling, once for a change, with one watch', async () => {
+  row('notify of every requested spelling, once for a change, with one watch (SB04)', async () => {
     const wire = await clientOf(name)
     const plain = await hear(await clientOf(name), [uriOf('a.txt')])
     const watches = countWatches(wire.target)
@@ -327,7 +327,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(Math.max(...counts)).toBeLessThan(uris.length)
   })
 
-  row('SB06: stop notifying of a resource that becomes hidden', async () => {
+  row('stop notifying of a resource that becomes hidden (SB06)', async () => {
     const [soon, other] = [`soon-ignored-${Math.random()}`, uriOf('abc')]
     write(soon, 'seen\n')
     const ear = await hear(await clientOf(name), [uriOf(soon), other])
@@ -354,7 +354,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     write('.gitignore', '')
   })
 
-  row('SB08: notify with the URI, and nothing else', async () => {
+  row('notify with the URI, and nothing else (SB08)', async () => {
     const wire = await clientOf(name)
     const ear = await hear(wire, [uriOf('a.txt'), uriOf('')], true)
     for (let i = 0; i < 3; i++) write('a.txt', `${arena.world.canaries.plant('content')} ${i}\n`)

@@ -36,7 +36,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
 
 describe('a client that does not read its answers', () => {
   eachWire(revisions)(
-    'JR19: has only a limited number of large answers waiting in memory, over stdio %s',
+    'has only a limited number of large answers waiting in memory, over stdio %s (JR19)',
     async (version) => {
       const wire = await fresh(version)
       await control(wire)
@@ -109,7 +109,7 @@ describe('a client that does not read its answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: ends the server by closing its output, even if many answers are pending, over stdio %s',
+    'ends the server by closing its output, even if many answers are pending, over stdio %s (JR19)',
     async (version) => {
       for (const asked of [0, 1, 200]) {
         const wire = await fresh(version)
@@ -139,7 +139,7 @@ describe('a client that asks for endless answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: ends the server by closing its output, even if it has requested more than it reads, over stdio %s',
+    'ends the server by closing its output, even if it has requested more than it reads, over stdio %s (JR19)',
     async (version) => {
       const wire = await fresh(version)
       let lines = ''

@@ -69,7 +69,7 @@ describe('files of a hostile folder (3.1)', () => apply(folder))
 describe('invalid URIs (3.2)', () => apply(identity))
 
 describe('further files of a hostile folder', () => {
-  eachWire(wireNames)('PT33: the path of a file with a final slash is refused over %s', async (name) => {
+  eachWire(wireNames)('the path of a file with a final slash is refused over %s (PT33)', async (name) => {
     const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
     expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })
   })

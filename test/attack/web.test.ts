@@ -498,7 +498,7 @@ describe('on the command line,', () => {
   const arena = useArena({}, launch, { upstreams: () => [origin.port, ahead] })
 
   eachWire(wireNames)(
-    'SS06 SS19: a redirect to another origin is not followed, and credentials are not disclosed, over %s',
+    'a redirect to another origin is not followed, and credentials are not disclosed, over %s (SS06, SS19)',
     async (name) => {
       const wire = arena.wire(name)
       for (const status of [301, 302, 303, 307, 308]) {
