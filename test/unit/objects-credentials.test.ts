@@ -66,7 +66,7 @@ describe('the credentials of s3', () => {
     ['a wrong secret', { secretAccessKey: 'secret-two' }, /does not belong to the access key/],
     ['an old token', { sessionToken: 'token-two' }, /session token/],
   ])(
-    'with the problem %s give an error that says so, for any request, and never "not found"',
+    'give an error with the cause, and never "not found", for any request: %s',
     async (_, wrong, words) => {
       const provider = await open({ keys: { ...store.keys, ...wrong } })
       const asked = [
@@ -103,7 +103,7 @@ describe('the credentials of s3', () => {
     })
   })
 
-  test('are used with the bucket in the host name if configured', async () => {
+  test('are sent to the host name of the bucket if "pathStyle" is false', async () => {
     const provider = await open({
       keys: store.keys,
       pathStyle: false,

@@ -215,11 +215,11 @@ describe('a page of HTML', () => {
     ['&#x0;&lt;&amp;lt;&#x1F431;', '\ufffd<&lt;🐱\n'],
     ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 's\n\na\n'],
     ['', ''],
-  ])('may be malformed: %j', async (source, wanted) => {
+  ])('is read even if it is malformed: %j', async (source, wanted) => {
     expect(await read('html', 'text', Buffer.from(source || ' '))).toBe(wanted)
   })
 
-  test('is decoded by its declaration', async () => {
+  test('is decoded in the encoding that it declares', async () => {
     const page = '<meta charset="shift_jis"><p>梅雨</p>'
     expect(await read('html', 'text', encode(page, 'shift_jis'))).toBe('梅雨\n')
   })

@@ -64,7 +64,7 @@ test('the result of a search for secrets is cached for one path, one part and th
   redactor.close()
 })
 
-test('a text without secrets below one header of a table may have secrets below another', async () => {
+test('a text without secrets below one header of a table is searched again below another', async () => {
   const redactor = createRedactor()
   const rows = '0,hunter2xy0Q\n1,Tr0ub4dor9z\n2,correct7Horse\n'
   const look = (head?: string) =>

@@ -44,7 +44,7 @@ describe('names in paths of a database', () => {
       if (segment !== '~') expect(segmentToName(segment)).toBe(undefined)
   })
 
-  test('and keys of rows are recovered from their segments, for any characters', () => {
+  test('make up keys of rows, which are recovered from their segments for any characters', () => {
     fc.assert(
       fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (key) => {
         const segment = rowSegmentOf(key)

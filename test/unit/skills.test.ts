@@ -281,7 +281,7 @@ describe('a directory with a SKILL.md', () => {
       await expect(skills.get(`skill://team/${path}`)).rejects.toMatchObject({ code: -32602 })
     })
 
-  test('is a skill within the limits only', async () => {
+  test('is a skill with exactly the maximum number of files and bytes', async () => {
     const text = head('a')
     const rest = new Uint8Array(skillLimits.bytes - Buffer.byteLength(text) - 510)
     const small = Object.fromEntries(Array.from({ length: 510 }, (_, i) => [`a/${i}`, 'x']))
