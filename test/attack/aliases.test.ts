@@ -47,7 +47,7 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
   return values
 }
 
-describe('spellings of one URI', () => {
+describe('URIs and their spellings:', () => {
   eachWire(wireNames)(
     'every listed file is also read, listed in its directory and completed over %s (UR12)',
     async (name) => {
@@ -206,7 +206,7 @@ describe('spellings of one URI', () => {
   })
 })
 
-describe('URIs of great length', () => {
+describe('URIs of great length:', () => {
   test('a URI of 1 MiB is refused over stdio, and the answer does not repeat it (UR17)', async () => {
     for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
       const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)
@@ -252,7 +252,7 @@ describe('URIs of great length', () => {
   })
 })
 
-describe('the addresses of mounts', () => {
+describe('the addresses of mounts:', () => {
   const provider = memory({ f: 'f' })
   const catalogOf = (...addresses: readonly string[]) =>
     createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })

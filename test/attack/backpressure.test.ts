@@ -15,7 +15,7 @@ const many = volumeOf(4000, 2000)
 
 const { fresh, small, large } = freshWires(() => arena.world)
 
-describe('a client that writes more than the limits', () => {
+describe('a client that writes more than the limits:', () => {
   eachWire(stdioNames)(
     'a line of 100 MB is not kept in memory, and the next message is answered, over %s (JR17)',
     async (name) => {
@@ -83,9 +83,9 @@ describe('a client that writes more than the limits', () => {
   )
 })
 
-describe('sources that do not answer', () => {
+describe('sources that do not answer:', () => {
   test.each(stdioNames)(
-    'over %s, reads of 64 FIFOs at once get "not found", and other requests are answered (PT27)',
+    'reads of 64 FIFOs at once get "not found", and other requests are answered, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(
@@ -97,7 +97,7 @@ describe('sources that do not answer', () => {
   )
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'over %s, FIFOs block no other request (PT27)',
+    'reads of 64 FIFOs at once get "not found", and block no other request, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(

@@ -257,7 +257,7 @@ describe('settings files that expand enormously', () => {
   })
 })
 
-describe('JSON messages', () => {
+describe('JSON messages:', () => {
   test('a message with many names, or with names whose hashes collide, is answered (BM06)', async () => {
     for (const wire of two()) {
       const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`${i * 65_536}`, 0]))
@@ -314,7 +314,7 @@ describe('JSON messages', () => {
   })
 })
 
-describe('files that expand when they are decoded', () => {
+describe('files that expand when they are decoded:', () => {
   test('a document is unpacked and read within its limits, and loads nothing that it refers to (BM08, BM09, BM16)', async () => {
     for (const wire of two()) {
       for (const name of ['bomb.docx', 'entities.docx']) {
@@ -342,7 +342,7 @@ describe('files that expand when they are decoded', () => {
     expect(Buffer.from(whole.blob ?? '', 'base64').length).toBe(8_000_000)
   })
 
-  test('the server decodes no image (BM12)', async () => {
+  test('an image that would be huge when decoded is served as its small file (BM12)', async () => {
     for (const wire of two())
       for (const name of ['large.png', 'frames.gif']) {
         const { blob = '' } = partOf(await arena.read(wire, inBombs(name)))
@@ -374,7 +374,7 @@ describe('files that expand when they are decoded', () => {
   })
 })
 
-describe('git histories', () => {
+describe('git histories:', () => {
   test('a diff of two unrelated texts of ten megabytes stays within the limits (BM18)', async () => {
     const folder = createGitFolder()
     const repository = folder.repository('repository')

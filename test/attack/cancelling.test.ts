@@ -22,7 +22,7 @@ async function expectSilence(wire: StdioWire): Promise<void> {
   expect(wire.pipe.lines()).toBe(lines)
 }
 
-describe('cancellation', () => {
+describe('cancellation:', () => {
   test.each(stdioNames)(
     'over %s, a cancellation with an unknown id, or an id of another type, cancels nothing (JR28)',
     async (name) => {
@@ -137,7 +137,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'over %s, a source that never answers frees its slot, and the client gets a time-out error (T9)',
+    'a source that never answers frees its slot, and the client gets a time-out error, over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const count = volumeOf(2000, 400)
@@ -197,7 +197,7 @@ describe('cancellation', () => {
     expect(message?.result).toBeUndefined()
   })
 
-  test('with revision 2026-07-28, closing the connection cancels the request and frees its slot (S6)', async () => {
+  test('with revision 2026-07-28, closing the connection cancels the request and frees its slot', async () => {
     const { host, pathname } = arena.http.url as URL
     const headers = Object.entries(modernHeaders('resources/read', forever)).map(
       ([key, value]) => `${key}: ${value}\r\n`,
@@ -211,7 +211,7 @@ describe('cancellation', () => {
     await control(arena.wire('http 2026-07-28'))
   })
 
-  test('sessions whose clients close connections of endless requests free their slots for others (S6)', async () => {
+  test('sessions whose clients close connections of endless requests free their slots for others', async () => {
     const wire = arena.wire('http 2025-11-25')
     const { host, pathname } = arena.http.url as URL
     const own = Object.entries({ ...jsonHeaders, ...sessionHeaders(wire) }).map(

@@ -91,7 +91,7 @@ const junk: readonly unknown[] = [
   { toString: 'x' },
 ]
 
-describe('cursors', () => {
+describe('cursors:', () => {
   eachWire(wireNames)(
     'a text that is not a cursor is refused, and never gets the first page, over %s (CU01, CU07)',
     async (name) => {
@@ -240,7 +240,7 @@ describe('cursors', () => {
     },
   )
 
-  test('a cursor works on a replica with the same secret, and is refused by one with another secret (CU11)', async () => {
+  test('a cursor gives the same page on a replica with the same secret, and is refused by one with another secret (CU11)', async () => {
     const [one, two, three] = await Promise.all([
       another({ secret: 'shared' }),
       another({ secret: 'shared' }),

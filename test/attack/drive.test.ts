@@ -212,7 +212,7 @@ describe('a client of a Google Drive mount', () => {
     expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'twin-2')
   })
 
-  test('gets too-large for a document over the limit of exports, and for a zip bomb (DR07)', async () => {
+  test('gets an error with the reason for a document over the limit of exports, a zip bomb, a document type definition and malware (DR07)', async () => {
     const { table } = drive
     table.add({
       id: 'huge',

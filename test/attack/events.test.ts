@@ -6,7 +6,7 @@ import { secretOf, useWebhooks } from '../support/webhook-service.ts'
 
 const { start, cleanups } = useWebhooks()
 
-describe('webhooks of events', () => {
+describe('webhooks of events:', () => {
   test.each([
     ['an address of this machine', 'https://127.0.0.1/hook'],
     ['an address of a private network', 'https://10.0.0.1/hook'],
@@ -62,7 +62,7 @@ describe('webhooks of events', () => {
     expect(codes.slice(10)).toEqual(Array.from({ length: 5 }, () => -32025))
   })
 
-  test('a challenge is good for one verification (EV05)', async () => {
+  test('a challenge is accepted for one verification only (EV05)', async () => {
     let first: unknown
     const behave: Behave = ({ body }) => {
       first ??= body.challenge
@@ -125,7 +125,7 @@ describe('webhooks of events', () => {
   })
 })
 
-describe('polls of events', () => {
+describe('polls of events:', () => {
   test('a cursor that was changed, and one of another caller, give no events, and are reported as truncated (EV10)', async () => {
     const { source, client, other } = await start()
     const polled = { name: 'resource.changed' }

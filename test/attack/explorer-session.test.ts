@@ -134,7 +134,7 @@ describe('the answers to the explorer page', () => {
   })
 })
 
-describe('access to the explorer', () => {
+describe('access to the explorer:', () => {
   const streams = ['subscriptions/listen', 'resources/read', 'resources/list', 'tools/call', 'server/discover']
 
   test('no request, stream or socket is accepted without a token or a session (UI18)', async () => {

@@ -67,7 +67,7 @@ requires(
   }
 
   test.each([false, true])(
-    'on a disk that ignores letter case, only the listed spelling of a name is found (portable: %s) (PT36)',
+    'on a disk that ignores letter case, only the listed spelling of a name is found (without directory descriptors: %s) (PT36)',
     async (portable) => {
       for (const path of aliases) expect(fs.existsSync(join(root, path)), path).toBe(true)
       const provider = await open(portable)
@@ -83,7 +83,7 @@ requires(
   )
 
   test.each([false, true])(
-    'on a disk that ignores letter case, another spelling does not bypass an access rule (portable: %s) (PT36)',
+    'on a disk that ignores letter case, another spelling does not bypass an access rule (without directory descriptors: %s) (PT36)',
     async (portable) => {
       const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'secret/**' }])
       const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })

@@ -95,7 +95,7 @@ for (const way of swapWays) {
     'python3',
     canSwap(way),
     'python3 with ctypes is needed for renameat2',
-  )(`swapping by ${way}`, () => {
+  )(`swapping by ${way}:`, () => {
     test.each(['deny', 'beneath'] as const)(
       'replacing a directory by a link to outside while its files are read discloses nothing (links: %s) (PT22)',
       async (symlinks) => {
@@ -176,7 +176,7 @@ for (const way of swapWays) {
   })
 }
 
-describe('files that change during a read', () => {
+describe('files that change during a read:', () => {
   test('a file that grows endlessly is refused at the limit, and never truncated silently (PT31)', async () => {
     provider = await files({ root: folder.root, maxBytes: 1_000_000 })
     fs.writeFileSync(folder.at('log'), '')

@@ -54,7 +54,7 @@ const aliases = [
 ]
 
 test.each([false, true])(
-  'on a file system that ignores letter case, only the listed name and its Unicode equivalents are found (portable: %s) (PT36)',
+  'on a file system that ignores letter case, only the listed name and its Unicode equivalents are found (without directory descriptors: %s) (PT36)',
   async (portable) => {
     const provider = await open(portable)
     // The file system itself knows them all.
@@ -76,7 +76,7 @@ test.each([false, true])(
 )
 
 test.each([false, true])(
-  'another spelling of a path does not bypass an access rule (portable: %s) (PT36)',
+  'another spelling of a path does not bypass an access rule (without directory descriptors: %s) (PT36)',
   async (portable) => {
     const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
     const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
@@ -162,7 +162,7 @@ test('on Windows, names with characters that are special to the system are absen
   }
 })
 
-test('without descriptors of directories, names that Windows would split are not opened (PT36)', async () => {
+test('without directory descriptors, names that Windows would split are not opened on Windows, and are opened elsewhere (PT36)', async () => {
   folder.write({ 'a\\b.md': 'CANARY', 'a.md': 'open' })
   for (const [platform, kind] of [
     ['win32', 'not-found'],

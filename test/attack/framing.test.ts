@@ -36,8 +36,8 @@ function expectParseError(wire: Wire, answer: Answer, what: string): void {
 
 describe('bytes that are not a valid message', () => {
   const ids = [...new Set(faultyFrames.map(({ id }) => id))]
-  describe.each(ids)('%s', (id) => {
-    test.each(wireNames)('gives a parse error over %s, and the next message is answered', async (name) => {
+  describe.each(ids)('of row %s of the corpus', (id) => {
+    test.each(wireNames)('give a parse error over %s, and the next message is answered', async (name) => {
       const wire = arena.wire(name)
       for (const { what, bytes } of faultyFrames.filter((one) => one.id === id)) {
         expectParseError(wire, await frame(wire, bytes(honestOf(wire))), what)
@@ -46,7 +46,7 @@ describe('bytes that are not a valid message', () => {
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'over %s, another charset is refused before the message is parsed (JR12)',
+    'in another charset are refused over %s before the message is parsed (JR12)',
     async (name) => {
       const wire = arena.wire(name)
       for (const charset of [
@@ -67,7 +67,7 @@ describe('bytes that are not a valid message', () => {
   )
 
   test.each(stdioNames)(
-    'over %s, a message of brackets up to the size limit is refused at once (JR02)',
+    'that repeat a bracket or another character up to the size limit give a parse error over %s (JR02)',
     async (name) => {
       const wire = arena.wire(name)
       for (const bracket of ['[', '{"":', '"', '\\', ' ', ',', '{"a":1},']) {
@@ -80,14 +80,14 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(stdioNames)('over %s, a message of 10 MB is refused, and not buffered (JR02, JR17)', async (name) => {
+  test.each(stdioNames)('of 10 MB are refused over %s, and not buffered (JR02, JR17)', async (name) => {
     const wire = arena.wire(name)
     for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
     expect(wire.target.facts().resident).toBeLessThan(600)
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'over %s, a body of 10 MB is refused with 413 (JR02)',
+    'of 10 MB in a body are refused over %s with 413 or a closed connection (JR02)',
     async (name) => {
       const wire = arena.wire(name)
       const answer = await frame(wire, '['.repeat(10_000_000)).catch((error: NodeJS.ErrnoException) => error.code)
@@ -97,7 +97,7 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(wireNames)('over %s, a message with a hundred thousand members is answered in time (JR02)', async (name) => {
+  test.each(wireNames)('do not include a message with 60,000 members, which is answered over %s (JR02)', async (name) => {
     const wire = arena.wire(name)
     const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
     const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
@@ -108,7 +108,7 @@ describe('bytes that are not a valid message', () => {
   })
 })
 
-describe('lines of stdio', () => {
+describe('lines of stdio:', () => {
   const honest = (wire: StdioWire, id: string) => honestOf(wire, id)
 
   test.each(stdioNames)('CRLF, empty lines, spaces and single bytes are accepted over %s (JR18)', async (name) => {
@@ -193,7 +193,7 @@ describe('lines of stdio', () => {
   })
 })
 
-describe('batches of messages', () => {
+describe('batches of messages:', () => {
   const read = (id: unknown, modern: boolean) =>
     JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: withMeta(controlParams(), modern) })
 

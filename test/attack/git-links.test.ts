@@ -112,8 +112,8 @@ const swaps: Readonly<Record<string, () => readonly [path: string, target: strin
   'the branches': () => [join(repository.gitDir, 'refs/heads'), join(other.gitDir, 'refs/heads')],
 }
 
-describe('a link in the place of a file of a git directory', () => {
-  test.each(Object.keys(swaps))('%s: nothing of its target is served, at once or later (GT18)', async (name) => {
+describe('a link in the place of a file of a git directory:', () => {
+  test.each(Object.keys(swaps))('nothing of the target of a link in the place of %s is served, at once or later (GT18)', async (name) => {
     const asked = await open()
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
     const [path, target] = swaps[name]?.() ?? ['', '']

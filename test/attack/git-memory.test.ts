@@ -158,7 +158,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     commitTree(repository, writeRaw(repository, 'tree', rawTree([['100644', 'bomb.txt', oid]])), 'bomb')
   }
 
-  test('a file made from a gigantic delta is too large, and others are read meanwhile (GT26)', async () => {
+  test('stays below its limit when a file made from a gigantic delta is refused as too large, and other files are read meanwhile (GT26)', async () => {
     plantBomb()
     const memory = watchChildren(/cat-file/)
     try {
@@ -191,7 +191,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   }, 240_000)
 
-  test('every git process has limits of memory, time and files (GT34)', async () => {
+  test('is limited for every git process, as are its time and its files (GT34)', async () => {
     fillPlainly(repository)
     const limits: string[] = []
     const mark = `TRAP=${folder.path}/limits`
@@ -242,7 +242,7 @@ describe('a gigantic git index', () => {
     truncateSync(path, bytes)
   }
 
-  test('sparse shared indexes of gigabytes are not copied (BM09)', async () => {
+  test('that is made of sparse shared indexes is not copied (BM09)', async () => {
     fillPlainly(repository)
     for (let i = 0; i < 8; i++) sparse(join(repository.gitDir, `sharedindex.${String(i).repeat(40)}`), 500 * mebibyte)
     const asked = await open()
@@ -250,7 +250,7 @@ describe('a gigantic git index', () => {
     expect(written()).toBeLessThan(10 * mebibyte)
   })
 
-  test('a gigantic index, or shared index, is ignored (BM09)', async () => {
+  test('or a gigantic shared index is refused for the status, and files are still read (BM09)', async () => {
     fillPlainly(repository)
     repository.git('update-index', '--split-index')
     const shared = readdirSync(repository.gitDir).find((name) => name.startsWith('sharedindex.')) ?? ''

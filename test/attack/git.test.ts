@@ -103,7 +103,7 @@ async function useEverything(asked: Asked, provider = opened.at(-1)): Promise<vo
       )
 }
 
-describe('hostile refs and paths in requests', () => {
+describe('hostile refs and paths in requests:', () => {
   test('a ref that looks like an output option writes no file (GT01)', async () => {
     fillPlainly(repository)
     const file = join(folder.path, 'written')
@@ -257,7 +257,7 @@ describe('hostile refs and paths in requests', () => {
   })
 })
 
-describe('programs that a repository tells git to run', () => {
+describe('programs that a repository tells git to run:', () => {
   const careless: readonly (readonly [row: string, trap: string, args: readonly string[]])[] = [
     ['GT08 a file system monitor', 'fsmonitor', ['status']],
     ['GT09 a text conversion', 'textconv', ['show', '--textconv', 'HEAD~1']],
@@ -271,7 +271,7 @@ describe('programs that a repository tells git to run', () => {
   /** Where everything is asked for. In all of them the same traps are set, as in the test that follows. */
   const asksAll = someOf('whatever is asked for', careless)
 
-  test.each(careless)('%s does not run, for any request', async (row, trap, args) => {
+  test.each(careless)('no program runs, for any request: %s', async (row, trap, args) => {
     fillPlainly(repository)
     arm(repository, traps)
     traps.clear()
@@ -462,7 +462,7 @@ describe('programs that a repository tells git to run', () => {
   })
 })
 
-describe('files of a git directory that point elsewhere', () => {
+describe('files of a git directory that point elsewhere:', () => {
   let other: GitRepository
   let secret: string
 
@@ -674,7 +674,7 @@ describe('files of a git directory that point elsewhere', () => {
   })
 })
 
-describe('hostile git objects', () => {
+describe('hostile git objects:', () => {
   test('tree entries with names that no path can hold are left out, and never used as paths (GT22)', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
@@ -916,7 +916,7 @@ describe('hostile git objects', () => {
   })
 })
 
-describe('git processes that misbehave', () => {
+describe('git processes that misbehave:', () => {
   /** A git that is real but for one subcommand. */
   const except = (subcommand: string, script: string) =>
     fakeGit(folder, 'fake', `case " $* " in *" ${subcommand} "*) ${script} ;; esac\nexec "$REAL" "$@"`)

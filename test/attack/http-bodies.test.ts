@@ -8,7 +8,7 @@ import { withMeta } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, own, tell } = rawOf(arena)
 
-describe('HTTP bodies', () => {
+describe('HTTP bodies:', () => {
   test('a body that announces too great a length is refused before it is read (HT19)', async () => {
     for (const length of ['1048577', '4194305', '1000000000000', '9007199254740991']) {
       const answer = await tell(`${head({ 'content-length': length })}\r\n`)

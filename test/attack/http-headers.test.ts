@@ -7,7 +7,7 @@ import { type Answer, modern } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)
 
-describe('HTTP headers of a request', () => {
+describe('HTTP headers of a request:', () => {
   test('types that any web page may post are refused with 415 (HT06)', async () => {
     for (const type of [
       'text/plain',

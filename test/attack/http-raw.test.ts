@@ -10,7 +10,7 @@ import { expectOneRefusal, rawOf } from './harness/raw.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, honest, own, small, tell } = rawOf(arena)
 
-describe('the head of an HTTP request', () => {
+describe('the head of an HTTP request:', () => {
   test('a Host that is missing, repeated, empty, or contradicted by the target is refused (HT03)', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     const cases: Readonly<Record<string, string>> = {
@@ -78,7 +78,7 @@ describe('the head of an HTTP request', () => {
   })
 })
 
-describe('the end of an HTTP request', () => {
+describe('the end of an HTTP request:', () => {
   test('a request with an ambiguous end is refused, and nothing after it is processed (HT17)', async () => {
     const body = bodyOf()
     const hidden = honest(bodyOf(small(), 'hidden'))

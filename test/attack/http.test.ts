@@ -7,7 +7,7 @@ import { type Answer, initialize, modern } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control, own, port } = postsOf(arena)
 
-describe('Host and Origin', () => {
+describe('Host and Origin:', () => {
   test('an Origin that is not exactly in the list is refused with 403 (HT01)', async () => {
     const origins = [
       'http://evil',
@@ -113,7 +113,7 @@ describe('Host and Origin', () => {
   })
 })
 
-describe('routes and methods', () => {
+describe('routes and methods:', () => {
   test('only the route is served, with or without a query and a final slash (HT28)', async () => {
     const { pathname } = arena.http.url as URL
     for (const path of [`${pathname}/`, `${pathname}?`, `${pathname}?x=1`, `http://${own()}${pathname}`])
@@ -215,7 +215,7 @@ describe('routes and methods', () => {
   })
 })
 
-describe('HTTP answers', () => {
+describe('HTTP answers:', () => {
   test('no header of an answer repeats parts of the request (HT32)', async () => {
     const { headers = [] } = await ask({
       'mcp-session-id': 'x-evil',

@@ -76,7 +76,7 @@ const forbidden = () => [
   'none://none/none',
 ]
 
-describe('a hidden resource and an absent one (O6)', () => {
+describe('a hidden resource and an absent one', () => {
   eachWire(wireNames)('get the same answer when they are requested as skills, over %s (O6)', async (name) => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')

@@ -7,7 +7,7 @@ import { eachWire } from './harness/wires.ts'
 const arena = useArena()
 const { control, idOf, requestOf, tell, without } = messagesOf(arena)
 
-describe('hostile messages', () => {
+describe('hostile messages:', () => {
   eachWire(wireNames)('a message without "jsonrpc": "2.0" is refused over %s (JR07)', async (name) => {
     const wire = arena.wire(name)
     for (const jsonrpc of ['1.0', 2, 2.0, '2', '2.0 ', '', null, ['2.0'], { version: '2.0' }, true]) {
@@ -191,7 +191,7 @@ describe('hostile messages', () => {
   })
 })
 
-describe('hostile params', () => {
+describe('hostile params:', () => {
   eachWire(wireNames)('a megabyte of wrong params gets a short error over %s (JR32)', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)

@@ -11,7 +11,7 @@ const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
 const { control, idOf, requestOf, tell } = messagesOf(arena)
 
-describe('_meta of a request', () => {
+describe('_meta of a request:', () => {
   const version = 'io.modelcontextprotocol/protocolVersion'
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
@@ -144,7 +144,7 @@ describe('_meta of a request', () => {
     expect(wire.pipe.lines()).toBe(lines)
   })
 
-  eachWire(modernNames)('a client with a hundred thousand capabilities is answered over %s (JR26)', async (name) => {
+  eachWire(modernNames)('a client with 60,000 capabilities is answered over %s (JR26)', async (name) => {
     const wire = arena.wire(name)
     const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     for (let i = 0; i < 5; i++) {

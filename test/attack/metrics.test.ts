@@ -53,7 +53,7 @@ async function hostile(
 
 const matrix = (result: string) => `{"status":"success","data":{"resultType":"matrix","result":[${result}]}}`
 
-describe('a hostile Prometheus server', () => {
+describe('a hostile Prometheus server:', () => {
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i is not followed with credentials (SS06, SS07, SS19)',
     async (status) => {
@@ -238,7 +238,7 @@ describe('requests of a client for metrics', () => {
     for (const path of paths) expect(path).toMatch(/^\/api\/v1\/query(?:_range)?$/)
   })
 
-  test('a selector ends at its closing quote, and cannot add another query (TM03)', async () => {
+  test('cannot add another query through a selector, which ends at its closing quote (TM03)', async () => {
     const queries: string[] = []
     const read = await hostile((request, response) => {
       const chunks: Buffer[] = []

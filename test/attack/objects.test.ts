@@ -56,7 +56,7 @@ const failure = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
+describe.each(['s3', 'gcs'] as const)('a hostile object store (%s):', (name) => {
   let store: Subject
   beforeEach(async () => {
     store = await startSubject(name)
@@ -309,7 +309,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     },
   )
 
-  test('an error code that is the name of a JavaScript property is handled as unknown (S314)', async () => {
+  test('an error code that is the name of a JavaScript property gives the message for an unknown code (S314)', async () => {
     const provider = await store.open()
     for (const code of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       store.intercept = (_, response) => {
@@ -351,7 +351,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expectClean(provider.logged)
   })
 
-  test('forged notifications are ignored: only answers of the store report changes (S319)', async () => {
+  test('the provider watches nothing, so that no notification of the store can be forged (S319)', async () => {
     const provider = await store.open()
     expect(provider.watch).toBeUndefined()
     expect((await provider.templates?.(context))?.map(({ template }) => template)).toEqual(['{+path}'])
@@ -428,11 +428,11 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
   })
 })
 
-describe('the endpoint of an object store', () => {
+describe('the endpoint of an object store:', () => {
   const refused = { kind: 'invalid', message: expect.stringContaining('endpoint'), detail: { reason: 'configuration' } }
   const open = (endpoint: string) => s3({ bucket: 'drawer', endpoint, insecure: true })
 
-  test('a bucket name cannot change the host, path or query (S304)', async () => {
+  test('a bucket name cannot change the host, path or query of an endpoint (S304)', async () => {
     for (const bucket of [
       'b?acl',
       'b/..',
@@ -459,7 +459,7 @@ describe('the endpoint of an object store', () => {
     await store.close()
   })
 
-  test('may be on this machine if the operator says so, and is used as written (SS01)', () => {
+  test('an address of this machine is accepted without encryption in its plain spelling only (SS01)', () => {
     for (const url of [
       'http://127.0.0.1:9000',
       'http://localhost:9000',
@@ -478,7 +478,7 @@ describe('the endpoint of an object store', () => {
       expect(() => parseEndpoint(url, false), url).toThrow(/encrypted|address/)
   })
 
-  test('cannot be a metadata service of a cloud, in any spelling (SS02, SS03)', async () => {
+  test('a metadata service of a cloud is refused, in any spelling (SS02, SS03)', async () => {
     for (const host of [
       '169.254.169.254',
       '169.254.170.2',
@@ -520,7 +520,7 @@ describe('the endpoint of an object store', () => {
       )
   })
 
-  test('has no user name, password or path, and a valid port (SS08, SS09)', async () => {
+  test('a user name, a password, a path and an invalid port are refused (SS08, SS09)', async () => {
     for (const url of [
       'https://user:pw@allowed.example',
       'https://allowed.example@evil.example',
@@ -546,7 +546,7 @@ describe('the endpoint of an object store', () => {
   })
 })
 
-describe('the credentials of an object store', () => {
+describe('the credentials of an object store:', () => {
   const nobody = (folder: string) => {
     for (const name of [
       'AWS_ACCESS_KEY_ID',

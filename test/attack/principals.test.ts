@@ -59,7 +59,7 @@ const shapeOf = ({ status, text }: Asked, uri: string) => [status, text.replaceA
 const contentOf = (asked: Asked) =>
   (asked.json().result?.contents as readonly { readonly text: string }[] | undefined)?.[0]?.text
 
-describe('answers for one principal are not given to another', () => {
+describe('answers for one principal are not given to another:', () => {
   test('a resource that one principal has just read stays absent for the others (CP01)', async () => {
     for (let round = 0; round < 3; round++) {
       expect(contentOf(await as('ann', own('ann')))).toBe('of ann\n')
@@ -131,7 +131,7 @@ describe('principals of one catalog', () => {
   const address = 'mem://m'
   const principalOf = (id: string): Principal => ({ id, roles: [id] })
 
-  test('who may see a new resource read it at once and are notified, and others are not (CP06)', async () => {
+  test('that may see a new resource read it at once and are notified, and the others are not (CP06)', async () => {
     const provider = live({ 'ann/a': 'a' })
     const access = compileAccess([{ allow: ['ann'], match: 'ann/**' }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider), access }] })

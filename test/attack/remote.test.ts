@@ -62,7 +62,7 @@ async function onTheWire(view: View, ...requests: readonly (readonly [method: st
   return JSON.stringify(answers)
 }
 
-describe('a hostile mounted server', () => {
+describe('a hostile mounted server:', () => {
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i gets no credentials elsewhere (SS06, SS07, SS19)',
     async (status) => {
@@ -120,7 +120,7 @@ describe('a hostile mounted server', () => {
     expect(told).not.toMatch(/the-secret-of|db-1|\/srv|x-key/i)
   })
 
-  test('never gets the token of our caller (TK16)', async () => {
+  test('the token of our caller is never passed on (TK16)', async () => {
     const seen: string[] = []
     const view = await hostile((_, params, __, request) => {
       seen.push(JSON.stringify([request.rawHeaders, params]))
@@ -252,7 +252,7 @@ describe('a hostile mounted server', () => {
     expect(JSON.parse(told)[0].result.resources).toHaveLength(1)
   })
 
-  test('that accepts several spellings of a URI does not open a way around a rule', async () => {
+  test('spellings of a URI that the server takes for one do not open a way around a rule', async () => {
     const asked: unknown[] = []
     const view = await hostile(
       (_, params) => {

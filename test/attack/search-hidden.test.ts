@@ -170,7 +170,7 @@ async function isAsAlone(documents: readonly Made[], texts: readonly string[], v
   }
 }
 
-describe('hidden documents do not change the answers of a search', () => {
+describe('hidden documents do not change the answers of a search:', () => {
   test('by words: neither hits, order, scores, snippets nor suggestions (DR13)', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, false)),
@@ -207,7 +207,7 @@ describe('hidden documents do not change the answers of a search', () => {
     )
   })
 
-  test('150 hidden neighbours displace no visible one (DR13)', async () => {
+  test('150 hidden neighbours of the vector of the query displace no visible neighbour (DR13)', async () => {
     const index = await openIndex(true)
     const close = (name: string): SearchDocument => ({
       uri: `files://mixed/${name}.md`,

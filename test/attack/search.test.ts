@@ -61,7 +61,7 @@ afterAll(async () => {
 const answerTo = async (searcher: Searcher, query: string) =>
   (await searcher.read(`${searchAddress}?q=${query}`)).replaceAll(query, 'QUERY')
 
-describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
+describe.each(['http', 'stdio'] as const)('searching over %s:', (wire) => {
   test('a hidden document is in no hit, count, score, snippet or note (DR13, DR02)', async () => {
     const { reader, boss } = over(wire)
     expect(await boss.paths('zeppelin')).toEqual(['hidden/plan.md'])

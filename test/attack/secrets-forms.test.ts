@@ -105,7 +105,7 @@ const spellings: readonly (readonly [string, string, (key: Jwk) => string])[] = 
   ['in base64', 'a.md', (key) => `jwk ${Buffer.from(JSON.stringify(key)).toString('base64')} there\n`],
 ]
 
-describe('JSON Web Keys', () => {
+describe('JSON Web Keys:', () => {
   test.each(spellings)('private members are redacted %s, in every range (SE25)', async (spelling, path, write) => {
     for (const key of someOf(spelling, Object.values(keys))) {
       const secrets = entriesOf(key).flatMap(([name, text]) => (isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : []))
@@ -201,7 +201,7 @@ test('the secret value after a name in bold is redacted, as after the plain name
     expect(leaks(await read(provider, 'a.html', params), [value])).toEqual([])
 })
 
-describe('secrets in tables', () => {
+describe('secrets in tables:', () => {
   const id = 'AKIAIOSFODNN7EXAMPLE'
   const secret = `wJalr/${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 34)}`
   const plain = password().planted
@@ -255,7 +255,7 @@ describe('secrets in tables', () => {
   })
 })
 
-describe('secrets in tables of every kind', () => {
+describe('secrets in tables of every kind:', () => {
   // Passwords that sound like the name of a secret, and one that is a word.
   const [first, second, third, word] = ['Passw0rd!2024', 'MyPassword99', 'Secret123!', 'hunterhorse'] as const
   const all = [first, second, third]
@@ -382,7 +382,7 @@ describe('secrets in tables of every kind', () => {
   })
 })
 
-describe('keys without armour', () => {
+describe('private keys without a PEM frame:', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey
   const der = (key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1') => key.export({ type: type as 'pkcs8', format: 'der' })
@@ -484,7 +484,7 @@ describe('keys without armour', () => {
   })
 })
 
-describe('secrets in prose', () => {
+describe('secrets in prose:', () => {
   const { planted: value } = password()
   const word = 'hunterhorse'
   test.each<[string, string, readonly string[]]>([
@@ -607,7 +607,7 @@ describe('encoded secrets', () => {
   })
 })
 
-describe('secrets in XML attributes', () => {
+describe('secrets in XML attributes:', () => {
   const plain = password().planted
   test.each([
     `<input name="password" value="${plain}">`,
@@ -635,7 +635,7 @@ describe('secrets in XML attributes', () => {
   })
 })
 
-describe('YAML values of several lines', () => {
+describe('YAML values of several lines:', () => {
   const [first, second, third] = [1, 2, 3].map(() => password().planted) as [string, string, string]
   test.each<[string, string]>([
     ['folded', `>\n    ${first}\n    ${second}\n\n    ${third}`],
@@ -650,7 +650,7 @@ describe('YAML values of several lines', () => {
     ['in single quotes', `'${first}\n    it''s ${second}\n    ${third}'`],
     ['in single quotes on one line', `'${first}''${second}''${third}'`],
     ['a list', `\n    - ${first}\n      ${second}\n    - ${third}`],
-  ])('%s, is redacted in every range (SE28)', async (name, value) => {
+  ])('a secret value is redacted in every range: %s (SE28)', async (name, value) => {
     for (const head of someOf(name, ['db_password: ', '  apiKey: ', '- token: ', '"clientSecret": '], 2))
       for (const path of someOf(head + name, ['a.yaml', 'values.yml'])) {
         const after = head.startsWith('-') ? '- host: db\n' : `${/^ */.exec(head)?.[0]}host: db\n`
@@ -770,7 +770,7 @@ describe('a patch and a blame hide the secrets that the file hides', () => {
     'blame/main/': (file, text) =>
       `Blame of ${file} at main (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text).replace(/\n(?=.*$)/, '\n1123456789ab 2026-11-28 b: second\n')}\n`,
   }
-  test.each(Object.entries(files))('%s (SE22)', async (file, text) => {
+  test.each(Object.entries(files))('in %s (SE22)', async (file, text) => {
     expect(leaks(await shown(text, file), [secret])).toEqual([])
     for (const [path, make] of Object.entries(forms))
       await expectHidden(make(file, text), path.endsWith('/') ? path + file : path, [secret])
@@ -829,7 +829,7 @@ test.each<[string, string]>([
   ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
   ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
   ['lines of netrc', 'machine a login b password '.repeat(18_000)],
-])('endless %s are searched in linear time (SE22)', async (name, text) => {
+])('endless %s are searched in time, and not withheld (SE22)', async (name, text) => {
   for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
     expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
 })

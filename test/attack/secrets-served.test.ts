@@ -186,7 +186,7 @@ describe('a server with secrets', () => {
   })
 })
 
-describe('errors and logs of a command', () => {
+describe('errors and logs of a command:', () => {
   const inWorld = (args: readonly string[]) =>
     run(args, { cwd: dirname(arena.world.root), env: { ...arena.world.environment } })
 

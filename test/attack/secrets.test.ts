@@ -66,7 +66,7 @@ async function settingsShown(
 const codeWith = (value: string) =>
   `const greeting = ${JSON.stringify(value)}\n// ${value.replaceAll('\n', ' ')}\ncall('x', \`${value}\`)\nconst x = { greeting: ${JSON.stringify(value)} }\n`
 
-describe('detectors of secrets', () => {
+describe('detectors of secrets:', () => {
   test.each(formats)(
     'no sample of any detector is disclosed by a settings file in %s, at any place (SE01)',
     async (format) => {
@@ -81,7 +81,7 @@ describe('detectors of secrets', () => {
   )
 
   test.each(['notes.md', 'main.ts', 'main.py', 'run.sh', 'log.txt', 'Dockerfile', 'page.html'])(
-    'no sample is disclosed %s (SE01)',
+    'no sample of any detector is disclosed in %s (SE01)',
     async (path) => {
       for (const canary of someOf(path, tokens(), 10)) {
         const output = await shown(codeWith(canary.planted), path)
@@ -259,7 +259,7 @@ describe('detectors of secrets', () => {
   })
 })
 
-describe('redaction of parts', () => {
+describe('redaction of parts:', () => {
   test('a secret that two parts of a resource share is shown by neither (SE07)', async () => {
     for (const { planted, secret } of someOf('SE07', tokens(), 5)) {
       const text = `first line\nsee ${planted} there\nlast line\n`
@@ -466,7 +466,7 @@ describe('redaction of parts', () => {
   })
 })
 
-describe('each layer of redaction is needed', () => {
+describe('each layer of redaction is needed:', () => {
   const bearer = tokens().find(({ name }) => name === 'Bearer hex') as Canary
   const linear = tokens().find(({ name }) => name === 'Linear key') as Canary
   const stripe = tokens().find(({ name }) => name === 'Stripe key') as Canary
@@ -596,7 +596,7 @@ describe('texts that are not secrets', () => {
       expect(leaks(await shown(bare, path), [planted.planted]), `${path}: ${bare}`).toEqual([])
   })
 
-  test('are hardly ever redacted in real source code', async () => {
+  test('are redacted less than once in 3,700 lines of the source code of hikidashi', async () => {
     const { readdirSync, readFileSync } = await import('node:fs')
     const root = new URL('../../src/', import.meta.url).pathname
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
@@ -616,7 +616,7 @@ describe('texts that are not secrets', () => {
     expect(marks).toBeLessThan(lines / 3700)
   })
 
-  test('are not redacted twice: the mark stays as it is', async () => {
+  test('include the marks of redaction: a redacted text is not redacted again', async () => {
     for (const { planted } of someOf('once', [...tokens(), ...addresses()], 15))
       for (const path of ['a.yaml', 'a.ts', 'a.md']) {
         const once = await shown(codeWith(planted), path)

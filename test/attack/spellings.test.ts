@@ -189,7 +189,7 @@ describe('a % that starts no escape', () => {
     'file:///r/%%2fx',
     'file:///r/%ED%A0%80',
     'file:///r/%2e%2e/%',
-  ])('hides nothing that is refused: %s (PT08, UR06)', (uri) => {
+  ])('does not make a refused URI valid: %s (PT08, UR06)', (uri) => {
     expect(() => parseUri(uri)).toThrow()
   })
 

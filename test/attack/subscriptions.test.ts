@@ -457,7 +457,7 @@ describe('a stream of changes (2026-07-28)', () => {
     },
   )
 
-  test('a request with too many URIs is refused with the limit, and subscribes to none (SB01)', async () => {
+  test('is refused with the limit if it requests too many URIs, and subscribes to none (SB01)', async () => {
     for (const name of ['stdio 2026-07-28', 'http 2026-07-28'] as const) {
       const wire = await clientOf(name)
       for (const count of [most.perSubscription + 1, 100_000]) {
@@ -479,7 +479,7 @@ describe('a stream of changes (2026-07-28)', () => {
     }
   })
 
-  test('the number of streams of a client, and of all, is limited; more are refused, with a time to retry (SB01, HT22)', async () => {
+  test('is refused, with a time to retry, beyond the number of streams of a client and of all clients (SB01, HT22)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const heard: Message[] = []
     const streams = Array.from({ length: 30 }, (_, id) =>
@@ -541,7 +541,7 @@ describe('a stream of changes (2026-07-28)', () => {
     await isHonoured(wire, [uriOf('a.txt')])
   })
 
-  test('the number of URIs of a client is limited, over all its streams (SB01)', async () => {
+  test('is refused if its client would have too many URIs over all its streams (SB01)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const uris = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => uriOf(`${prefix}${i}`))
     const first = await hear(wire, uris('a', most.perSubscription))
@@ -674,7 +674,7 @@ describe('a subscriber that does not read', () => {
     await control(wire)
   })
 
-  test('is distinguished from a subscriber that reads, which may get more than 1 MiB at once (HT23)', async () => {
+  test('does not include a subscriber that reads, which may get more than 1 MiB at once (HT23)', async () => {
     for (const name of ['http 2026-07-28', 'stdio 2026-07-28'] as const) {
       const uris = spellings(180)
       const ear = await hear(await clientOf(name), uris)
@@ -848,7 +848,7 @@ describe('a session that is resumed (up to 2025-11-25)', () => {
     return { messages, ids, stream, status: async () => (await inTime(response, 'the stream'))[0].statusCode }
   }
 
-  test('a forged event id, or one of another session, gives no message of another session, and all of its own (SB02)', async () => {
+  test('gets no message of another session, and all of its own, for a forged event id or one of another session (SB02)', async () => {
     const [mine, theirs] = [await clientOf('http 2025-11-25'), await clientOf('http 2025-11-25')]
     await arena.ask(mine, 'resources/subscribe', { uri: uriOf('a.txt') })
     await arena.ask(theirs, 'resources/subscribe', { uri: uriOf('abc') })
@@ -920,7 +920,7 @@ describe('a session that is resumed (up to 2025-11-25)', () => {
     write('abc', 'abc\n')
   })
 
-  test('one session has one standing stream, however often it is requested (HT22)', async () => {
+  test('has one standing stream, however often it is requested (HT22)', async () => {
     const wire = await clientOf('http 2025-11-25')
     const first = attach(wire)
     expect(await first.status()).toBe(200)

@@ -6,7 +6,7 @@ import { meta } from './harness/wire.ts'
 
 const tokens = useTokens()
 
-describe('claims of a token', () => {
+describe('claims of a token:', () => {
   test('the expiry must be a number, and in the future (TK06)', async () => {
     const now = nowInSeconds()
     for (const exp of [
@@ -162,7 +162,7 @@ describe('claims of a token', () => {
   })
 })
 
-describe('scopes of a token', () => {
+describe('scopes of a token:', () => {
   test('all missing scopes are named at once, and only for a valid token (TK12)', async () => {
     const refused = async (token: string, uri: string) => {
       const { status, challenge } = await tokens.get(token, uri)

@@ -7,7 +7,7 @@ import { useTokens } from './harness/tokens.ts'
 
 const tokens = useTokens()
 
-describe('the Authorization header', () => {
+describe('the Authorization header:', () => {
   test('only one bearer token in one header is accepted (TK01)', async () => {
     const token = await tokens.good.mint()
     for (const none of [[], ['Bearer'], ['Bearer '], ['Basic eDp5'], ['DPoP abc'], [token], ['Bearerx abc'], ['']])
@@ -111,7 +111,7 @@ describe('the Authorization header', () => {
   })
 })
 
-describe('signatures of tokens', () => {
+describe('signatures of tokens:', () => {
   test('a token without a signature is refused (TK02)', async () => {
     const now = nowInSeconds()
     const claims = { iss: tokens.good.issuer, aud: tokens.server.url, sub: 'ada', scope: 'files:read', exp: now + 600 }

@@ -79,7 +79,7 @@ describe('a client that does not read its answers', () => {
     expect(answers.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
-  test('over HTTP, a batch takes the memory of a few answers only (JR01, JR19)', async () => {
+  test('takes the memory of a few answers only for a batch over HTTP (JR01, JR19)', async () => {
     const wire = await openHttp(arena.http, arena.world, '2025-03-26')
     const before = arena.http.facts().resident
     const length = 20

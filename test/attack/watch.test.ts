@@ -183,7 +183,7 @@ describe('a file that returns to its old state', () => {
 
 describe('a modification time that is set back', () => {
   // The second time, nothing is heard: only what is compared from time to time can tell.
-  test.each([{}, { watches: 0 }])('with the same size is reported (%o) (SB13)', async (system) => {
+  test.each([{}, { watches: 0 }])('is reported even if the size is the same (%o) (SB13)', async (system) => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin({ reconcile: 200 }, system)
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -419,7 +419,7 @@ describe('many changes at once', () => {
     expect(watching.changes.every(({ path: at }) => at === undefined || at.startsWith('n'))).toBe(true)
   }, 120_000)
 
-  test('a checkout of another branch reports every file that differs', async () => {
+  test('by a checkout of another branch are reported for every file that differs', async () => {
     const git = (...args: string[]) =>
       execFileSync('git', ['-C', folder.root, '-c', 'user.name=t', '-c', 'user.email=t@example.invalid', ...args], {
         stdio: ['ignore', 'pipe', 'ignore'],
@@ -462,7 +462,7 @@ describe('many changes at once', () => {
     }
   }, 120_000)
 
-  test('while directories are renamed constantly, all listed paths are reported in the end, and changes still arrive', async () => {
+  test('by constant renames of directories are all reported in the end, and later changes still arrive', async () => {
     folder.write(treeOf(numbered(200, (i) => `p/q${i % 10}/f${i}`)))
     const [watching, opened] = await begin()
     await runScript(
@@ -491,7 +491,7 @@ describe('many changes at once', () => {
 })
 
 describe('a root that disappears', () => {
-  test('and returns is found again, and everything is reported both times', async () => {
+  test('and returns is found again, and both times a change of everything is reported', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching, opened] = await begin()
     const everything = () => watching.changes.filter((change) => change.path === undefined).length

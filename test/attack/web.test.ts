@@ -117,8 +117,8 @@ function readerOf(options: Partial<WebOptions> = {}) {
   return async (path = 'a') => (await view.read(`https://www.example.org/${path}`)).contents[0]
 }
 
-describe.each(Object.entries(hostsOf))('%s: addresses that are always refused', (row, hosts) => {
-  test.each(hosts)(`${row}: %s cannot be configured, and is not connected to`, async (host) => {
+describe.each(Object.entries(hostsOf))('addresses that are always refused:', (row, hosts) => {
+  test.each(hosts)(`%s cannot be configured, and is not connected to (${row})`, async (host) => {
     const names = createNames(known)
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${sink.port}`
@@ -128,7 +128,7 @@ describe.each(Object.entries(hostsOf))('%s: addresses that are always refused', 
   })
 
   test.each(hosts)(
-    `${row} SS06: a redirect to %s is not followed, though its origin is one that redirects may lead to`,
+    `a redirect to %s is not followed, though its origin is one that redirects may lead to (${row}, SS06)`,
     async (host) => {
       const names = createNames(known)
       for (const scheme of ['http', 'https', 'file', 'ftp']) {
@@ -195,7 +195,7 @@ describe('a host name', () => {
   })
 })
 
-describe('a hostile web origin', () => {
+describe('a hostile web origin:', () => {
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i to elsewhere is not followed, least of all with credentials (SS06, SS19)',
     async (status) => {
@@ -269,7 +269,7 @@ describe('a hostile web origin', () => {
     expect(await readerOf()()).toMatchObject({ mimeType: 'text/html' })
   })
 
-  test('is matched by its exact name and port (SS08)', async () => {
+  test('the origin of a mount is matched by its exact name and port (SS08)', async () => {
     const names = createNames({
       'allowed.test': ['127.0.0.1'],
       'allowed.test.evil.test': ['127.0.0.1'],
@@ -321,7 +321,7 @@ describe('a hostile web origin', () => {
     expect(new Set(names.asked)).toEqual(new Set(['allowed.test']))
   })
 
-  test('is not connected to at a port of another protocol (SS09)', async () => {
+  test('no connection is made to a port of another protocol (SS09)', async () => {
     for (const port of [22, 25, 6379, 0, 65_536, -1, 5432, 11_211]) {
       expect(() => readerOf({ url: `http://127.0.0.1:${port}` }), `${port}`).toThrow()
       origin.answer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end()
@@ -414,7 +414,7 @@ describe('a hostile web origin', () => {
       expect(await answers(charset, Buffer.from([0x3c, 0xff, 0xfe, 0x80, 0x3e]))).toHaveProperty('bytes')
   })
 
-  test('must prove its identity, over a secure version of TLS (SS17)', async () => {
+  test('an origin must prove its identity, over a secure version of TLS (SS17)', async () => {
     const names = createNames({ 'database.test': ['127.0.0.1'], 'other.test': ['127.0.0.1'] })
     const secure = await startWeb((_, response) => response.end('x'), { tls: true })
     const at = (host: string, port: number, options: Partial<WebOptions> = {}) =>

@@ -85,7 +85,7 @@ describe('on Windows,', () => {
     expect(partsOf(uri)).toEqual(['', path, false]),
   )
 
-  test('a drive letter at the start of a file URI has no letter case, and no other segment is changed', () => {
+  test('no segment but the drive letter at the start of a file URI changes its case, and none does on Linux', () => {
     expect(parseUri('file:///c:/a', 'linux').segments).toEqual(['c:', 'a'])
     expect(partsOf('file:///C:/d:/a')).toEqual(['', 'C:/d:/a', false])
     expect(partsOf('git://c:/d:/a')[0]).toBe('c:')

@@ -199,7 +199,7 @@ describe('the last lines of a text in another encoding', () => {
     expect(textOf(await tail(stack(), 'boot.log', 2))).toBe('boot ok\nエラーが発生しました。接続を確認してください。\n')
   })
 
-  test('show a damaged byte as a replacement character', async () => {
+  test('show a damaged byte as a question mark', async () => {
     folder.write({
       'damaged.log': Buffer.concat([Buffer.from('今年の梅雨は\n'.repeat(9000)), Buffer.from([0xe4, 0x0a])]),
     })
