@@ -90,12 +90,15 @@ describe('URIs and their spellings:', () => {
     },
   )
 
-  eachWire(wireNames)('every spelling of a name is read with the same text and version over %s (UR16)', async (name) => {
-    const wire = arena.wire(name)
-    const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
-    const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
-    for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
-  })
+  eachWire(wireNames)(
+    'every spelling of a name is read with the same text and version over %s (UR16)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
+      const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
+      for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+    },
+  )
 
   eachWire(wireNames)('no spelling bypasses an access rule over %s (UR16)', async (name) => {
     const wire = arena.wire(name)
@@ -145,17 +148,20 @@ describe('URIs and their spellings:', () => {
   )
 
   // Issue 16, item 24: schemes and hosts have no case, here as where something is read.
-  eachWire(wireNames)('capital letters in scheme and host name the same directory over %s (UR06, UR07)', async (name) => {
-    const wire = arena.wire(name)
-    const childrenOf = async (uri: string) =>
-      (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
-    for (const uri of ['RULE://guarded', 'rule://GUARDED', 'Rule://Guarded/'])
-      expect(await childrenOf(uri)).toEqual(['rule://guarded/open.txt'])
-    const { address } = arena.world
-    const dir = await childrenOf(`${address}/dir`)
-    for (const head of ['FILE://', 'file:', 'file://localhost', 'File://LOCALHOST'])
-      expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
-  })
+  eachWire(wireNames)(
+    'capital letters in scheme and host name the same directory over %s (UR06, UR07)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const childrenOf = async (uri: string) =>
+        (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
+      for (const uri of ['RULE://guarded', 'rule://GUARDED', 'Rule://Guarded/'])
+        expect(await childrenOf(uri)).toEqual(['rule://guarded/open.txt'])
+      const { address } = arena.world
+      const dir = await childrenOf(`${address}/dir`)
+      for (const head of ['FILE://', 'file:', 'file://localhost', 'File://LOCALHOST'])
+        expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
+    },
+  )
 
   eachWire(wireNames)('no list, directory or completion has an excluded file over %s (PT37)', async (name) => {
     const wire = arena.wire(name)

@@ -315,7 +315,7 @@ describe('JSON messages:', () => {
 })
 
 describe('files that expand when they are decoded:', () => {
-  test('a document is unpacked and read within its limits, and loads nothing that it refers to (BM08, BM09, BM16)', async () => {
+  test('a bomb in a Word document is served as bytes, and refused as text without opening the files that it names (BM08, BM09, BM16)', async () => {
     for (const wire of two()) {
       for (const name of ['bomb.docx', 'entities.docx']) {
         expect(

@@ -103,7 +103,7 @@ describe('cancellation:', () => {
   )
 
   test.each(stdioNames)(
-    'over %s, an id that is already in flight is refused, and the first request is answered (JR06)',
+    'an id that is already in flight is refused, and the first request with it can still be cancelled, over %s (JR06)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const { pipe } = wire
@@ -197,7 +197,7 @@ describe('cancellation:', () => {
     expect(message?.result).toBeUndefined()
   })
 
-  test('with revision 2026-07-28, closing the connection cancels the request and frees its slot', async () => {
+  test('closing the connection with revision 2026-07-28 cancels its request and frees the slot', async () => {
     const { host, pathname } = arena.http.url as URL
     const headers = Object.entries(modernHeaders('resources/read', forever)).map(
       ([key, value]) => `${key}: ${value}\r\n`,

@@ -25,7 +25,7 @@ describe('webhooks of events:', () => {
     expect(endpoint.received).toEqual([])
   })
 
-  test('a name that changes after the verification is checked at each delivery (EV02)', async () => {
+  test('a host name that resolves elsewhere after the verification is checked at each delivery (EV02)', async () => {
     let address = '127.0.0.1'
     const { source, endpoint, deliveries, subscribe } = await start({
       allowAddresses: ['127.0.0.1'],

@@ -124,18 +124,21 @@ describe('links in a folder without a configuration:', () => {
     expect(survey).toMatchObject({ postgres: 'DATABASE_URL', api: { file: 'openapi.json' }, servers: [{ name: own }] })
   })
 
-  test.each(levels)('a link in the place of %s does not lead out of the folder, if it exists from the start', async (path) => {
-    fill(folder.root, own)
-    fill(folder.outside, canary)
-    link(path, join(folder.outside, path))
-    const { complete } = await planSetUp([folder.root])
-    expect(leaks(await allOf(await viewOf(await complete())))).toBe(false)
-    const survey = await surveyAll(folder.root)
-    expect(leaks(JSON.stringify(survey))).toBe(false)
-    const written = JSON.stringify(mountsFor(folder.root, 'file:///x', survey))
-    for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
-      expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
-  })
+  test.each(levels)(
+    'a link in the place of %s does not lead out of the folder, if it exists from the start',
+    async (path) => {
+      fill(folder.root, own)
+      fill(folder.outside, canary)
+      link(path, join(folder.outside, path))
+      const { complete } = await planSetUp([folder.root])
+      expect(leaks(await allOf(await viewOf(await complete())))).toBe(false)
+      const survey = await surveyAll(folder.root)
+      expect(leaks(JSON.stringify(survey))).toBe(false)
+      const written = JSON.stringify(mountsFor(folder.root, 'file:///x', survey))
+      for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
+        expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
+    },
+  )
 
   test.each(levels)(
     'a link in the place of %s does not lead out of the folder, if it appears after the folder was examined and before its first use',
@@ -149,12 +152,15 @@ describe('links in a folder without a configuration:', () => {
     },
   )
 
-  test.each(['.claude/commands', 'skills'])('a link in the place of %s to a place inside the folder is left out too', async (path) => {
-    folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
-    link(path, folder.at('private'))
-    const { mounts } = await planSetUp([folder.root])
-    expect(JSON.stringify(mounts)).not.toContain(path)
-  })
+  test.each(['.claude/commands', 'skills'])(
+    'a link in the place of %s to a place inside the folder is left out too',
+    async (path) => {
+      folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
+      link(path, folder.at('private'))
+      const { mounts } = await planSetUp([folder.root])
+      expect(JSON.stringify(mounts)).not.toContain(path)
+    },
+  )
 
   test.each([
     ['a link that leads nowhere', (path: string) => link(path, join(folder.outside, 'missing'))],
@@ -247,12 +253,15 @@ describe('links that appear after a configuration was judged:', () => {
     },
   )
 
-  test.each(paths)('a link in the place of %s does not lead out of a trusted configuration with "linkedRoots": false', async (path) => {
-    fillBoth()
-    const view = await viewOf(await planned(true, { linkedRoots: false }))
-    link(path, join(folder.outside, path))
-    expect(leaks(await allOf(view))).toBe(false)
-  })
+  test.each(paths)(
+    'a link in the place of %s does not lead out of a trusted configuration with "linkedRoots": false',
+    async (path) => {
+      fillBoth()
+      const view = await viewOf(await planned(true, { linkedRoots: false }))
+      link(path, join(folder.outside, path))
+      expect(leaks(await allOf(view))).toBe(false)
+    },
+  )
 
   test('a link to a place inside the folder is followed, but not with "linkedRoots": false', async () => {
     fillBoth()

@@ -97,15 +97,18 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(wireNames)('do not include a message with 60,000 members, which is answered over %s (JR02)', async (name) => {
-    const wire = arena.wire(name)
-    const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
-    const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
-    if (isStdio(wire)) {
-      await wire.pipe.write(`${bytes}\n`)
-      expect((await wire.pipe.answerTo('honest')).message?.result).toBeDefined()
-    } else expect((await frame(wire, bytes)).message?.result).toBeDefined()
-  })
+  test.each(wireNames)(
+    'do not include a message with 60,000 members, which is answered over %s (JR02)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
+      const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
+      if (isStdio(wire)) {
+        await wire.pipe.write(`${bytes}\n`)
+        expect((await wire.pipe.answerTo('honest')).message?.result).toBeDefined()
+      } else expect((await frame(wire, bytes)).message?.result).toBeDefined()
+    },
+  )
 })
 
 describe('lines of stdio:', () => {

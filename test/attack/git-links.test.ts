@@ -113,20 +113,23 @@ const swaps: Readonly<Record<string, () => readonly [path: string, target: strin
 }
 
 describe('a link in the place of a file of a git directory:', () => {
-  test.each(Object.keys(swaps))('nothing of the target of a link in the place of %s is served, at once or later (GT18)', async (name) => {
-    const asked = await open()
-    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
-    const [path, target] = swaps[name]?.() ?? ['', '']
-    const putBack = replaceByLink(path, target)
-    for (let round = 0; round < 2; round++) {
-      const text = await answers(asked, ['HEAD', 'main', 'canary-branch', secret.commit])
+  test.each(Object.keys(swaps))(
+    'nothing of the target of a link in the place of %s is served, at once or later (GT18)',
+    async (name) => {
+      const asked = await open()
+      expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+      const [path, target] = swaps[name]?.() ?? ['', '']
+      const putBack = replaceByLink(path, target)
+      for (let round = 0; round < 2; round++) {
+        const text = await answers(asked, ['HEAD', 'main', 'canary-branch', secret.commit])
+        expect(leaks(text), text).toBe(false)
+      }
+      putBack()
+      expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+      const text = await answers(asked, ['HEAD', 'main', 'canary-branch'])
       expect(leaks(text), text).toBe(false)
-    }
-    putBack()
-    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
-    const text = await answers(asked, ['HEAD', 'main', 'canary-branch'])
-    expect(leaks(text), text).toBe(false)
-  })
+    },
+  )
 
   test('a branch that is a link to the branches of another repository is absent (GT18)', async () => {
     symlinkSync(join(other.gitDir, 'refs/heads'), join(repository.gitDir, 'refs/heads/evil'))

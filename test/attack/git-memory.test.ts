@@ -250,7 +250,7 @@ describe('a gigantic git index', () => {
     expect(written()).toBeLessThan(10 * mebibyte)
   })
 
-  test('or a gigantic shared index is refused for the status, and files are still read (BM09)', async () => {
+  test('or a gigantic shared index makes the status unavailable, and files are still read (BM09)', async () => {
     fillPlainly(repository)
     repository.git('update-index', '--split-index')
     const shared = readdirSync(repository.gitDir).find((name) => name.startsWith('sharedindex.')) ?? ''

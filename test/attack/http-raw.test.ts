@@ -60,7 +60,7 @@ describe('the head of an HTTP request:', () => {
     }
   })
 
-  test('thousands of headers, and a header of a megabyte, are refused (HT14)', async () => {
+  test('thousands of headers, a header of a megabyte, and a long URI are refused with 431 or 414, or get one ordinary answer (HT14)', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     for (const more of [
       'x: y\r\n'.repeat(10_000),
@@ -153,7 +153,7 @@ describe('the end of an HTTP request:', () => {
 
   const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
 
-  test('any number of pipelined requests is answered in order, and other clients do not wait (HT26)', async () => {
+  test('300 pipelined requests are answered in order, and other clients do not wait (HT26)', async () => {
     const before = arena.http.facts().resident
     const count = 300
     let over = false

@@ -242,7 +242,7 @@ describe('HTTP answers:', () => {
       )
   })
 
-  test('requests on one connection are independent (HT26)', async () => {
+  test('the same ids in two sessions at once get each session its own answers (HT26)', async () => {
     const wires = [
       await openHttp(arena.http, arena.world, '2025-11-25'),
       await openHttp(arena.http, arena.world, '2025-06-18'),

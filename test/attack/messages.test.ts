@@ -157,38 +157,41 @@ describe('hostile messages:', () => {
     expect(state.raw.toString()).not.toContain('polluted\\":[\\"')
   })
 
-  eachWire(wireNames)('a lone surrogate anywhere in a request does no harm over %s (JR13)', async (name) => {
-    const wire = arena.wire(name)
-    const bad = '\ud800'
-    const asked: readonly (readonly [string, Params])[] = [
-      ['resources/list', { cursor: bad }],
-      ['resources/list', { [bad]: bad }],
-      ['resources/list', { _meta: { [bad]: bad, progressToken: bad } }],
-      ['completion/complete', { ref: { type: 'ref/resource', uri: bad }, argument: { name: bad, value: bad } }],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: bad },
-        },
-      ],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: 'a' },
-          context: { arguments: { path: bad, [bad]: bad } },
-        },
-      ],
-      ['resources/directory/read', { uri: bad }],
-      ['skills/get', { uri: bad }],
-      ['skills/list', { cursor: bad }],
-    ]
-    for (const [method, params] of asked) {
-      const { raw } = await arena.ask(wire, method, params)
-      expect(raw.toString()).not.toMatch(/\\ud800/i)
-    }
-  })
+  eachWire(wireNames)(
+    'a lone surrogate anywhere in a request is repeated in no answer over %s (JR13)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const bad = '\ud800'
+      const asked: readonly (readonly [string, Params])[] = [
+        ['resources/list', { cursor: bad }],
+        ['resources/list', { [bad]: bad }],
+        ['resources/list', { _meta: { [bad]: bad, progressToken: bad } }],
+        ['completion/complete', { ref: { type: 'ref/resource', uri: bad }, argument: { name: bad, value: bad } }],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: bad },
+          },
+        ],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: 'a' },
+            context: { arguments: { path: bad, [bad]: bad } },
+          },
+        ],
+        ['resources/directory/read', { uri: bad }],
+        ['skills/get', { uri: bad }],
+        ['skills/list', { cursor: bad }],
+      ]
+      for (const [method, params] of asked) {
+        const { raw } = await arena.ask(wire, method, params)
+        expect(raw.toString()).not.toMatch(/\\ud800/i)
+      }
+    },
+  )
 })
 
 describe('hostile params:', () => {

@@ -55,7 +55,7 @@ describe('_meta of a request:', () => {
     }
   })
 
-  test('a header of revision 2026-07-28 without _meta does not select that revision (JR22)', async () => {
+  test('a request with the header of revision 2026-07-28 and without its _meta is refused (JR22)', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const params of [control(), { ...control(), _meta: {} }]) {
       const { message, status } = await tell(wire, requestOf(wire, { params }))
@@ -84,7 +84,7 @@ describe('_meta of a request:', () => {
     expect(wire.target.errors()).not.toMatch(/baggage-|00-zz|\u001b/)
   })
 
-  eachWire(wireNames)('a progress token of any type or size does no harm over %s (JR24)', async (name) => {
+  eachWire(wireNames)('a progress token of any type or size gets a short answer over %s (JR24)', async (name) => {
     const wire = arena.wire(name)
     const tokens = [
       0,

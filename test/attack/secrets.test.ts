@@ -122,7 +122,7 @@ describe('detectors of secrets:', () => {
     'AWS_SESSION_TOKEN',
     'signing-key-2',
     'P_A_S_S_W_O_R_D',
-  ])('%j is the name of a secret, in any spelling (SE03)', async (name) => {
+  ])('the value under the name %j is redacted (SE03)', async (name) => {
     const { planted } = password()
     const text = JSON.stringify({ [name]: planted, nested: { [name]: [planted] }, host: 'db' })
     for (const output of await settingsShown('json', text)) {
@@ -397,7 +397,7 @@ describe('redaction of parts:', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('%s is searched in linear time (SE22)', async (name, text) => {
+  ])('%s is searched in time, and not withheld (SE22)', async (name, text) => {
     for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'], 1, volume / 3)) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')

@@ -479,7 +479,7 @@ describe('a stream of changes (2026-07-28)', () => {
     }
   })
 
-  test('is refused, with a time to retry, beyond the number of streams of a client and of all clients (SB01, HT22)', async () => {
+  test('is refused, with a time to retry, beyond the maximum number of streams of a client and of all clients (SB01, HT22)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const heard: Message[] = []
     const streams = Array.from({ length: 30 }, (_, id) =>
@@ -674,7 +674,7 @@ describe('a subscriber that does not read', () => {
     await control(wire)
   })
 
-  test('does not include a subscriber that reads, which may get more than 1 MiB at once (HT23)', async () => {
+  test('is not confused with a subscriber that reads, which may get more than 1 MiB at once (HT23)', async () => {
     for (const name of ['http 2026-07-28', 'stdio 2026-07-28'] as const) {
       const uris = spellings(180)
       const ear = await hear(await clientOf(name), uris)

@@ -100,7 +100,7 @@ suite('s3, a gateway of Ceph', () => {
     { samples: 6, timeoutMs: 30_000 },
   )
 
-  test('lists a directory with one request, and resumes after any path', async () => {
+  test('lists each directory once in its parent, and resumes after any path', async () => {
     const provider = await open()
     const childrenOf = async (directory: string, after?: string) => {
       const paths: string[] = []

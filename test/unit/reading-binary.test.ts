@@ -157,7 +157,7 @@ test('a binary workbook (.xlsb) is read with its texts, dates, numbers and resul
   expect(await read('xlsx', bytes)).toBe(await read('xlsb', bytes))
 })
 
-describe('a document of Word 97', () => {
+describe('a document of Word 97 or earlier', () => {
   const inTable = Buffer.from([0x16, 0x24, 1])
   const rowEnd = Buffer.from([0x16, 0x24, 1, 0x17, 0x24, 1])
   const none = Buffer.alloc(0)

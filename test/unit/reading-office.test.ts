@@ -71,7 +71,7 @@ describe('an element of an Office document', () => {
     ],
     ['before', `<extLst><ext><x15:workbookPr/></ext></extLst><workbookPr date1904="true"/>${sheets}`],
     ['without extLst', `<workbookPr date1904="1"/><x15:workbookPr/>${sheets}`],
-  ])('is not confused with one of the same name in an extension (%s)', async (_, inner) => {
+  ])('is not confused with one of the same name in an extension (place of the extension: %s)', async (_, inner) => {
     const book = `<workbook xmlns="MAIN" xmlns:r="OFFICE" xmlns:x15="http://schemas.microsoft.com/office/spreadsheetml/2010/11/main">${inner}</workbook>`
     expect(await read('xlsx', workbook({ workbook: book }))).toBe('S\n\n2021-09-23\n')
   })

@@ -82,7 +82,7 @@ test('a text without secrets below one header of a table is searched again below
 })
 
 test.each(['xlsx', 'xlsb', 'xls', 'xlt', 'ods'])(
-  'the table below the name of a sheet in .%s has its own secret columns',
+  'a table below the name of a sheet in .%s is redacted by its own header',
   async (type) => {
     const redactor = createRedactor()
     const text =

@@ -86,7 +86,7 @@ test('paths of a database are parsed with and without a schema', () => {
     expect(parsePath(path, undefined), path).toBe(undefined)
 })
 
-test('estimates of numbers of rows have two digits', () => {
+test('estimates of numbers of rows are rounded to two digits', () => {
   expect([0, 7, 123, 98_765, 1_234_567, -1, Number.NaN].map(roundEstimate)).toEqual([
     0, 7, 120, 99_000, 1_200_000, 0, 0,
   ])

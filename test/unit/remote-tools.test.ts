@@ -396,14 +396,17 @@ describe('a mounted server', () => {
     ],
   }
 
-  test.each(Object.entries(passed))('has a structured result accepted under a schema %s', async (_, [schema, structuredContent]) => {
-    const outputSchema = { type: 'object', ...schema }
-    const { call } = await mounted((method) => {
-      if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
-      return method === 'tools/call' ? { ...text('the words'), structuredContent } : { resources: [] }
-    })
-    expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
-  })
+  test.each(Object.entries(passed))(
+    'has a structured result accepted under a schema %s',
+    async (_, [schema, structuredContent]) => {
+      const outputSchema = { type: 'object', ...schema }
+      const { call } = await mounted((method) => {
+        if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
+        return method === 'tools/call' ? { ...text('the words'), structuredContent } : { resources: [] }
+      })
+      expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
+    },
+  )
 
   // Servers made with the Python SDK refuse with 0, and others with the codes that JSON-RPC leaves to them.
   test.each([-32602, -32603, -32000, 0, 42])(

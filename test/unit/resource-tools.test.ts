@@ -245,7 +245,7 @@ describe.each(schemaRevisions)('reading tools on %s', (revision) => {
     expect(content.some(({ type }) => type === 'resource_link')).toBe(revision >= '2025-06-18')
   })
 
-  test('list only the resources of the profile of a client, and read others too', async () => {
+  test('do not change that the profile of a client limits its listings and not its reads', async () => {
     const ask = await open(revision, 'narrow-host')
     const listed: string[] = []
     let cursor: string | undefined

@@ -88,7 +88,7 @@ describe('a result that is stored', () => {
     expect(await own.put(analysisOf('same', { rounds: 2 }))).not.toMatchObject({ id: first.id })
   })
 
-  test('may get other tags and another expiry', async () => {
+  test('gets other tags and another expiry when it is stored again with them', async () => {
     const own = fresh({ ttl: 60_000 })
     const first = await own.put(analysisOf('tagged', { tags: ['old'] }))
     const tagged = await own.put(analysisOf('tagged', { tags: ['new'] }))

@@ -140,7 +140,7 @@ test('databases are searched for in at most 500 folders', async () => {
   expect(found.length).toBeLessThan(2)
 })
 
-test('several folders have distinct names and titles, and one search', async () => {
+test('the set-up of several folders gives them distinct names and titles, and one search', async () => {
   for (const name of ['a/notes', 'b/notes', 'c/papers'])
     folder.write({ [`${name}/a.json`]: '{}', [`${name}/prompts/p.md`]: 'x' })
   const roots = ['a/notes', 'b/notes', 'c/papers'].map((name) => join(folder.root, name))

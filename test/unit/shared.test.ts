@@ -182,7 +182,9 @@ describe('a source that is polled', () => {
     for (const { changes } of heard) await eventually(() => expect(changes).toContainEqual({ path: 'a' }))
   })
 
-  test('is watched by another replica when the first one stops, with the notice that everything may have changed', { timeout: 30_000 }, async () => {
+  test('is watched by another replica when the first one stops, with the notice that everything may have changed', {
+    timeout: 30_000,
+  }, async () => {
     const bus = createBus()
     const [first, second] = polledBy(bus, 2)
     if (first === undefined || second === undefined) throw new Error('there are two')

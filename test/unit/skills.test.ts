@@ -200,7 +200,7 @@ describe('skills, to the official client', () => {
     expect(await listAll(provider)).toMatchObject([{ name: 'review', description: 'Does review.' }])
   })
 
-  test('change with their files', async () => {
+  test('are listed anew and reported as updated when their files change', async () => {
     const source = live({ 'a/SKILL.md': head('a') })
     const { client, skills } = await connect(ada, { provider: source })
     const { skills: before } = await skills.list()

@@ -38,7 +38,7 @@ describe('a part of a resource', () => {
     expect(provider.reads).toEqual([])
   })
 
-  test('is of lines or of bytes, and not of both', async () => {
+  test('is refused if both lines and bytes are requested', async () => {
     expect(await refusal(sliced(source('text', 'abc')), { lines: '1', bytes: '0' })).toMatch(
       /^invalid range: .*not both/,
     )
@@ -137,7 +137,7 @@ describe('a part of a resource', () => {
     expect(contentOf(await read(provider, { bytes: '0-4999' }))).toBe(`${'x'.repeat(99)}\n`.repeat(50))
   })
 
-  test('of a file is read from the file', async () => {
+  test('of a file is read without the byte order mark, and refused if the file is binary, absent or too short', async () => {
     const folder = createFolder()
     const inner = await files({ root: folder.root })
     opened.push({ folder, provider: inner })

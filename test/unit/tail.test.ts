@@ -178,19 +178,22 @@ describe('the last lines of a text in another encoding', () => {
   const lines = Array.from({ length: 9000 }, (_, i) => `${i + 1}行目：今年の梅雨は上旬から、例年より長い。\n`)
   const stack = () => sliced(decoded(tailed(root)))
 
-  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])('are decoded from %s, as many as requested', async (label) => {
-    const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
-    folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
-    for (const count of [1, 3, 5000]) {
-      const content = await tail(stack(), `${label}.log`, count)
-      expect(textOf(content)).toBe(lines.slice(-count).join(''))
-      expect(content.meta?.[encodingKey]).toBe(label)
-      expect(toldOf(content)).toEqual({ lines: count, earlier: true })
-      // Places in the file are none in the text.
-      expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
-    }
-    expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
-  })
+  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])(
+    'are decoded from %s, as many as requested',
+    async (label) => {
+      const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
+      folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
+      for (const count of [1, 3, 5000]) {
+        const content = await tail(stack(), `${label}.log`, count)
+        expect(textOf(content)).toBe(lines.slice(-count).join(''))
+        expect(content.meta?.[encodingKey]).toBe(label)
+        expect(toldOf(content)).toEqual({ lines: count, earlier: true })
+        // Places in the file are none in the text.
+        expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
+      }
+      expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
+    },
+  )
 
   test('are decoded if the beginning is all ASCII', async () => {
     folder.write({
