@@ -92,7 +92,7 @@ suite('s3, a gateway of Ceph', () => {
 
   describeProvider(
     { describe: (name, body) => suite(name, body), test },
-    'the contract',
+    'the provider s3',
     async () => ({
       provider: await s3({ bucket, endpoint: ceph.url, keys: ceph.keys }),
       expectation: expectedObjects,

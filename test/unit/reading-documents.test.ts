@@ -278,7 +278,7 @@ describe('the wrappers for documents', () => {
   })
 })
 
-describeProvider({ describe, test }, 'documents over files', async () => {
+describeProvider({ describe, test }, 'the wrapper documents over files', async () => {
   const made = createFolder()
   made.write(held)
   return {

@@ -386,7 +386,7 @@ describe('readings of files', () => {
 
 describeProvider(
   { describe, test },
-  'readable files',
+  'the wrapper readable over files',
   async () => {
     const made = createFolder()
     const held = { '設計書.docx': docx(), '覚書.md': '# 覚書\n', '資料.pdf': japanesePdf([['梅雨']]), '頁.html': html }

@@ -266,7 +266,7 @@ test('the last lines keep to a smaller limit of the provider', async () => {
 
 describeProvider(
   { describe, test },
-  'tailed files',
+  'the wrapper tailed over files',
   async () => {
     const made = createFolder()
     made.write({ 'a.log': 'one\ntwo\n', '日本語.txt': '今年の梅雨は\n'.repeat(9000), 'b.dat': Uint8Array.of(1, 0, 2) })
