@@ -88,7 +88,7 @@ test('an untrusted configuration does not run the code of a source, and reports 
   })
 })
 
-test('what a source declares is known before the source is opened', async () => {
+test('the declaration of a source is known before the source is opened', async () => {
   folder.write({
     'sample.mjs': moduleOf(`abilities: () => ({ watch: true, parts: true }), noun: 'samples', isDerived: true`),
   })
