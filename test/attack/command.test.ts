@@ -46,7 +46,7 @@ afterAll(async () => {
 })
 
 describe('the built command hikidashi serve', () => {
-  test('answers every hostile URI as the attack corpus says, over every transport (PT01 to UR26)', async () => {
+  test('answers every hostile URI as the attack corpus says, over the transports in turn (PT01 to UR26)', async () => {
     for (const [at, wire] of wires.entries()) {
       // Each over one of them, in turn; in full volume over two.
       const tried = [...traversal, ...folder, ...identity].filter((_, row) =>

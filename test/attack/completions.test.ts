@@ -72,7 +72,7 @@ describe('completions', () => {
     }
   })
 
-  test('offer the names of environment variables, and not their values (TM13)', async () => {
+  test('offer only names of environment variables, and never their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

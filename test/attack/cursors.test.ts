@@ -193,7 +193,7 @@ describe('cursors:', () => {
     },
   )
 
-  test('after the mounts have changed, a cursor never resumes in another mount (CU08)', async () => {
+  test('a cursor is refused after its mount has gone, or continues after that mount (CU08)', async () => {
     const secret = 'kept over the restart'
     const before = await another({ secret })
     let cursor: string | undefined

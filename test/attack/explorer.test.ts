@@ -205,7 +205,7 @@ requires(
     ).toBe(true)
   })
 
-  test('SVG is drawn as an image, and a file that is not an image is reported (UI03, UI08)', async () => {
+  test('SVG is drawn as an image without its scripts, and a file that only looks like a GIF runs nothing (UI03, UI08)', async () => {
     const page = await tabs.open(at('picture.svg'), { allowed: [...heldBack, /Failed to load resource/] })
     const picture = page.getByRole('main').locator('img')
     await picture.waitFor()

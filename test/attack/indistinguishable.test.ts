@@ -169,50 +169,53 @@ describe('a hidden resource and an absent one', () => {
     expect(shapes.size).toBe(1)
   })
 
-  eachWire(wireNames)('are not completed by a text with wildcards or escapes over %s (TM11)', async (name) => {
-    const wire = arena.wire(name)
-    const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
-    for (const value of [
-      '%',
-      '_',
-      '*',
-      '?',
-      '**',
-      '[a-z]',
-      '{a,b}',
-      '.*',
-      '(a+)+$',
-      '^',
-      '\\',
-      "'",
-      '"',
-      ';',
-      '--',
-      '\0',
-      '\n',
-      '\u202e',
-      '~',
-      '$HOME',
-      '`id`',
-      '..',
-      '.',
-      '/',
-      '//',
-      '%2e%2e',
-      '%00',
-      'a/../',
-      './',
-      '\ud83d',
-      'x'.repeat(100_000),
-      '/'.repeat(100_000),
-      'dir/'.repeat(20_000),
-      '(((((((((('.repeat(1000),
-    ]) {
-      const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
-      const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
-      for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
-    }
-  })
+  eachWire(wireNames)(
+    'are not completed by wildcards or escapes: each completion begins with the typed text, over %s (TM11)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
+      for (const value of [
+        '%',
+        '_',
+        '*',
+        '?',
+        '**',
+        '[a-z]',
+        '{a,b}',
+        '.*',
+        '(a+)+$',
+        '^',
+        '\\',
+        "'",
+        '"',
+        ';',
+        '--',
+        '\0',
+        '\n',
+        '\u202e',
+        '~',
+        '$HOME',
+        '`id`',
+        '..',
+        '.',
+        '/',
+        '//',
+        '%2e%2e',
+        '%00',
+        'a/../',
+        './',
+        '\ud83d',
+        'x'.repeat(100_000),
+        '/'.repeat(100_000),
+        'dir/'.repeat(20_000),
+        '(((((((((('.repeat(1000),
+      ]) {
+        const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
+        const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
+        for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
+      }
+    },
+  )
 })
 
 describe('a source that does not answer', () => {

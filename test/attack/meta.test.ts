@@ -159,7 +159,7 @@ describe('_meta of a request:', () => {
   })
 
   test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
-    'unknown members of initialize change nothing over %s (JR26)',
+    'an initialize with 60,000 experimental capabilities is answered over %s (JR26)',
     async (name) => {
       const wire = arena.wire(name)
       const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))

@@ -312,7 +312,7 @@ describe('redaction of parts:', () => {
     expect(await read(provider, 'b')).toBe('row: [redacted]')
   })
 
-  test('titles, descriptions, metadata, names of parts and completions are redacted before they are indexed (SE17)', async () => {
+  test('titles, descriptions, metadata, names of parts and completions are redacted in every answer (SE17)', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const { planted, secret } = canary
     const inner = memory({

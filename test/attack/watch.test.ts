@@ -195,7 +195,7 @@ describe('a modification time that is set back', () => {
 })
 
 describe('a touch without a change', () => {
-  test('may be reported, and a thousand of them are merged (SB14)', async () => {
+  test('is merged with a thousand others into few reports (SB14)', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching] = await begin()
     const start = performance.now()

@@ -197,7 +197,7 @@ describe('a host name', () => {
 
 describe('a hostile web origin:', () => {
   test.each([301, 302, 303, 307, 308])(
-    'a redirect with %i to elsewhere is not followed, least of all with credentials (SS06, SS19)',
+    'a redirect with %i to elsewhere is not followed, and one to an allowed origin gets no credentials (SS06, SS19)',
     async (status) => {
       for (const location of [
         `${sink.url}/x`,
@@ -540,7 +540,7 @@ describe('on the command line,', () => {
     }
   })
 
-  test('a refused address prevents the start (SS01, SS02, SS03, SS08, SS09)', async () => {
+  test('check reports each refused address, and fails (SS01, SS02, SS03, SS08, SS09)', async () => {
     const file = join(dirname(arena.world.root), 'refused.json')
     const refused = async (urls: readonly string[], words: string) => {
       const mounts = urls.map((url, index) => [
