@@ -215,7 +215,7 @@ describe('skills, to the official client', () => {
     expect((await skills.read(after[0] ?? expect.fail('none'))).text).toContain('more')
   })
 
-  test('are listed in pages of 100, and a forged cursor is refused', async () => {
+  test('are listed in pages of 100, and a malformed cursor is refused', async () => {
     const many = Object.fromEntries(Array.from({ length: 230 }, (_, i) => [`s-${i}/SKILL.md`, head(`s-${i}`)]))
     const { skills } = await connect(ada, { provider: memory(many) })
     const page = await skills.list({ cursor: Buffer.from('["skills","skill://team/s-1"]').toString('base64url') })
