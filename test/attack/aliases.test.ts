@@ -47,9 +47,9 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
   return values
 }
 
-describe('spellings of one URI', () => {
+describe('URIs and their spellings:', () => {
   eachWire(wireNames)(
-    'UR12: every listed file is also read, listed in its directory and completed over %s',
+    'every listed file is also read, listed in its directory and completed over %s (UR12)',
     async (name) => {
       const wire = arena.wire(name)
       const { address, files } = arena.world
@@ -79,7 +79,7 @@ describe('spellings of one URI', () => {
   )
 
   eachWire(wireNames)(
-    'PT34: every listed URI is valid by RFC 3986, on one line, and readable over %s',
+    'every listed URI is valid by RFC 3986, on one line, and readable over %s (PT34)',
     async (name) => {
       const wire = arena.wire(name)
       for (const { uri, name: title } of await listAll(wire)) {
@@ -90,14 +90,17 @@ describe('spellings of one URI', () => {
     },
   )
 
-  eachWire(wireNames)('UR16: every spelling of a name is read with the same text and version over %s', async (name) => {
-    const wire = arena.wire(name)
-    const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
-    const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
-    for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
-  })
+  eachWire(wireNames)(
+    'every spelling of a name is read with the same text and version over %s (UR16)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
+      const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
+      for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+    },
+  )
 
-  eachWire(wireNames)('UR16: no spelling bypasses an access rule over %s', async (name) => {
+  eachWire(wireNames)('no spelling bypasses an access rule over %s (UR16)', async (name) => {
     const wire = arena.wire(name)
     for (const path of [
       'denied.txt',
@@ -125,7 +128,7 @@ describe('spellings of one URI', () => {
   })
 
   eachWire(wireNames)(
-    'UR06 UR07: a URI with another scheme or host is not read, listed as a directory or completed over %s',
+    'a URI with another scheme or host is not read, listed as a directory or completed over %s (UR06, UR07)',
     async (name) => {
       const wire = arena.wire(name)
       const { address } = arena.world
@@ -145,19 +148,22 @@ describe('spellings of one URI', () => {
   )
 
   // Issue 16, item 24: schemes and hosts have no case, here as where something is read.
-  eachWire(wireNames)('UR06 UR07: capital letters in scheme and host name the same directory over %s', async (name) => {
-    const wire = arena.wire(name)
-    const childrenOf = async (uri: string) =>
-      (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
-    for (const uri of ['RULE://guarded', 'rule://GUARDED', 'Rule://Guarded/'])
-      expect(await childrenOf(uri)).toEqual(['rule://guarded/open.txt'])
-    const { address } = arena.world
-    const dir = await childrenOf(`${address}/dir`)
-    for (const head of ['FILE://', 'file:', 'file://localhost', 'File://LOCALHOST'])
-      expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
-  })
+  eachWire(wireNames)(
+    'capital letters in scheme and host name the same directory over %s (UR06, UR07)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const childrenOf = async (uri: string) =>
+        (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
+      for (const uri of ['RULE://guarded', 'rule://GUARDED', 'Rule://Guarded/'])
+        expect(await childrenOf(uri)).toEqual(['rule://guarded/open.txt'])
+      const { address } = arena.world
+      const dir = await childrenOf(`${address}/dir`)
+      for (const head of ['FILE://', 'file:', 'file://localhost', 'File://LOCALHOST'])
+        expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
+    },
+  )
 
-  eachWire(wireNames)('PT37: no list, directory or completion has an excluded file over %s', async (name) => {
+  eachWire(wireNames)('no list, directory or completion has an excluded file over %s (PT37)', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =
@@ -206,8 +212,8 @@ describe('spellings of one URI', () => {
   })
 })
 
-describe('URIs of great length', () => {
-  test('UR17: a URI of 1 MiB is refused over stdio, and the answer does not repeat it', async () => {
+describe('URIs of great length:', () => {
+  test('a URI of 1 MiB is refused over stdio, and the answer does not repeat it (UR17)', async () => {
     for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
       const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)
       expect(answer.message?.error?.code).toBe(-32602)
@@ -215,7 +221,7 @@ describe('URIs of great length', () => {
     }
   })
 
-  test('UR17: a URI of 64 MiB is refused over stdio as a message that is too long', async () => {
+  test('a URI of 64 MiB is refused over stdio as a message that is too long (UR17)', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     if (!('pipe' in wire)) throw new Error('no pipe')
     const { pipe } = wire as unknown as { readonly pipe: import('./harness/stdio.ts').Pipe }
@@ -225,13 +231,13 @@ describe('URIs of great length', () => {
     expect((await pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
   })
 
-  test('UR17: a URI of 500 KiB is refused over HTTP on an older revision, and the answer does not repeat it', async () => {
+  test('a URI of 500 KiB is refused over HTTP on an older revision, and the answer does not repeat it (UR17)', async () => {
     const answer = await arena.read(arena.wire('http 2025-11-25'), `file:///${'x'.repeat(500 * 1024)}`)
     expect(answer.message?.error?.code).toBe(-32602)
     expect(answer.raw.length).toBeLessThan(1024)
   })
 
-  test('UR17: a URI of 1 MiB in a header and body is refused over HTTP before it is parsed', async () => {
+  test('a URI of 1 MiB in a header and body is refused over HTTP before it is parsed (UR17)', async () => {
     const uri = `file:///${'x'.repeat(1024 * 1024)}`
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta: meta } })
     const { host, pathname } = arena.http.url as URL
@@ -242,7 +248,7 @@ describe('URIs of great length', () => {
     expect(statuses).toEqual([413])
   })
 
-  eachWire(wireNames)('UR18: a URI of 100,000 segments, slashes or escapes is refused over %s', async (name) => {
+  eachWire(wireNames)('a URI of 100,000 segments, slashes or escapes is refused over %s (UR18)', async (name) => {
     const wire = arena.wire(name)
     if (name === 'http 2026-07-28') return
     for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])
@@ -252,12 +258,12 @@ describe('URIs of great length', () => {
   })
 })
 
-describe('the addresses of mounts', () => {
+describe('the addresses of mounts:', () => {
   const provider = memory({ f: 'f' })
   const catalogOf = (...addresses: readonly string[]) =>
     createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })
 
-  test('UR24: overlapping addresses are refused in either order', () => {
+  test('overlapping addresses are refused in either order (UR24)', () => {
     const overlaps = [
       ['file:///srv', 'file:///srv/root'],
       ['file:///', 'file:///srv'],
@@ -271,7 +277,7 @@ describe('the addresses of mounts', () => {
     expect(() => catalogOf('file:///srv', 'file:///srv2', 'file:///sr', 'mem:///srv')).not.toThrow()
   })
 
-  test('UR26: one address in two spellings is refused', () => {
+  test('one address in two spellings is refused (UR26)', () => {
     for (const [one, two] of [
       ['file:///srv/a', 'file:///srv/%61'],
       ['file:///ü', 'file:///%C3%BC'],
@@ -287,7 +293,7 @@ describe('the addresses of mounts', () => {
     ['pg://DB/t', 'pg://db/t'],
     ['file:///Docs', 'file:///docs'],
     ['file:///\u00fc', 'file:///u\u0308'],
-  ])('UR26: %s and %s, which are equal after folding, are refused', (one, two) => {
+  ])('%s and %s, which are equal after folding, are refused (UR26)', (one, two) => {
     expect(() => catalogOf(one, two)).toThrow()
     expect(() => catalogOf(two, one)).toThrow()
   })

@@ -15,9 +15,9 @@ const many = volumeOf(4000, 2000)
 
 const { fresh, small, large } = freshWires(() => arena.world)
 
-describe('a client that writes more than the limits', () => {
+describe('a client that writes more than the limits:', () => {
   eachWire(stdioNames)(
-    'JR17: a line of 100 MB is not kept in memory, and the next message is answered, over %s',
+    'a line of 100 MB is not kept in memory, and the next message is answered, over %s (JR17)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -34,7 +34,7 @@ describe('a client that writes more than the limits', () => {
     60_000,
   )
 
-  test('JR17: a line that never ends is answered when the input ends', async () => {
+  test('a line that never ends is answered when the input ends (JR17)', async () => {
     const wire = await fresh('2025-11-25')
     await wire.pipe.write(Buffer.alloc(6 * 1024 * 1024, '['))
     wire.target.input.end()
@@ -43,7 +43,7 @@ describe('a client that writes more than the limits', () => {
   })
 
   eachWire(stdioNames)(
-    'JR31: thousands of reads at once are all answered over %s',
+    'thousands of reads at once are all answered over %s (JR31)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -61,7 +61,7 @@ describe('a client that writes more than the limits', () => {
   )
 
   eachWire(revisions)(
-    'JR31: thousands of reads at once are answered or refused cheaply over http %s',
+    'thousands of reads at once are answered or refused cheaply over http %s (JR31)',
     async (version) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
       const before = arena.http.facts().resident
@@ -83,9 +83,9 @@ describe('a client that writes more than the limits', () => {
   )
 })
 
-describe('sources that do not answer', () => {
+describe('sources that do not answer:', () => {
   test.each(stdioNames)(
-    'PT27: over %s, reads of 64 FIFOs at once get "not found", and other requests are answered',
+    'reads of 64 FIFOs at once get "not found", and other requests are answered, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(
@@ -97,7 +97,7 @@ describe('sources that do not answer', () => {
   )
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'PT27: over %s, FIFOs block no other request',
+    'reads of 64 FIFOs at once get "not found", and block no other request, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(

@@ -203,7 +203,7 @@ const partOf = ({ message, raw }: Answer): Part => {
 const inBombs = (name: string) => `${arena.world.address}/bombs/${name}`
 
 describe('settings files that expand enormously', () => {
-  test('BM01, BM02, BM04, BM06, BM17: are shown, or refused with the place and the limit', async () => {
+  test('are shown, or refused with the place and the limit (BM01, BM02, BM04, BM06, BM17)', async () => {
     const ways = ['', '?pointer=/a', '?as=json']
     for (const [wire, queries] of [
       [arena.wire('stdio 2025-11-25'), ['', '?pointer=/a']],
@@ -227,14 +227,14 @@ describe('settings files that expand enormously', () => {
         }
   })
 
-  test('BM01: show the nodes that an alias repeats only up to the limit', async () => {
+  test('show the nodes that an alias repeats only up to the limit (BM01)', async () => {
     for (const wire of two()) {
       const { message, raw } = await arena.read(wire, 'config://bombs/shared.yaml?as=json')
       expect(message?.result === undefined ? 0 : raw.length).toBeLessThan(4_000_000)
     }
   })
 
-  test('BM03, BM04: run no code for YAML tags, and have the values of YAML 1.2', async () => {
+  test('run no code for YAML tags, and have the values of YAML 1.2 (BM03, BM04)', async () => {
     for (const wire of two()) {
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml')).text).toBe(tagged.text)
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml?as=json')).text).toBe(tagged.json)
@@ -244,7 +244,7 @@ describe('settings files that expand enormously', () => {
     }
   })
 
-  test('BM02, BM06: give at most a hundred values to a completion', async () => {
+  test('give at most a hundred values to a completion (BM02, BM06)', async () => {
     for (const name of Object.keys(settingsBombs)) {
       const { message } = await arena.ask(arena.wire('http 2026-07-28'), 'completion/complete', {
         ref: { type: 'ref/resource', uri: 'config://bombs/{+path}{?pointer,as}' },
@@ -257,8 +257,8 @@ describe('settings files that expand enormously', () => {
   })
 })
 
-describe('JSON messages', () => {
-  test('BM06: a message with many names, or with names whose hashes collide, is answered', async () => {
+describe('JSON messages:', () => {
+  test('a message with many names, or with names whose hashes collide, is answered (BM06)', async () => {
     for (const wire of two()) {
       const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`${i * 65_536}`, 0]))
       const { message, raw } = await arena.ask(wire, 'resources/templates/list', { many })
@@ -266,7 +266,7 @@ describe('JSON messages', () => {
     }
   })
 
-  test('BM07: metadata that is nested too deeply gives an error with the id of the request, and other requests are answered', async () => {
+  test('metadata that is nested too deeply gives an error with the id of the request, and other requests are answered (BM07)', async () => {
     let meta: unknown = 'bottom'
     for (let i = 0; i < 50_000; i++) meta = [meta]
     const deep: Provider = {
@@ -314,8 +314,8 @@ describe('JSON messages', () => {
   })
 })
 
-describe('files that expand when they are decoded', () => {
-  test('BM08, BM09, BM16: a document is unpacked and read within its limits, and loads nothing that it refers to', async () => {
+describe('files that expand when they are decoded:', () => {
+  test('a bomb in a Word document is served as bytes, and refused as text without opening the files that it names (BM08, BM09, BM16)', async () => {
     for (const wire of two()) {
       for (const name of ['bomb.docx', 'entities.docx']) {
         expect(
@@ -330,7 +330,7 @@ describe('files that expand when they are decoded', () => {
     }
   })
 
-  test('BM11: the length in base64 counts towards the limit of the transport', async () => {
+  test('the length in base64 counts towards the limit of the transport (BM11)', async () => {
     // The schema's own check of base64 runs out of stack with so much of it.
     const read = async (wire: Wire, query: string) => wire.call('resources/read', { uri: inBombs('blob.dat') + query })
     const stdio = arena.wire('stdio 2026-07-28')
@@ -342,7 +342,7 @@ describe('files that expand when they are decoded', () => {
     expect(Buffer.from(whole.blob ?? '', 'base64').length).toBe(8_000_000)
   })
 
-  test('BM12: the server decodes no image', async () => {
+  test('an image that would be huge when decoded is served as its small file (BM12)', async () => {
     for (const wire of two())
       for (const name of ['large.png', 'frames.gif']) {
         const { blob = '' } = partOf(await arena.read(wire, inBombs(name)))
@@ -350,7 +350,7 @@ describe('files that expand when they are decoded', () => {
       }
   })
 
-  test('BM13, BM14, BM17: Markdown and CSV are served as text, unparsed', async () => {
+  test('Markdown and CSV are served as text, unparsed (BM13, BM14, BM17)', async () => {
     const wire = arena.wire('http 2025-11-25')
     for (const [name, text] of Object.entries(textBombs)) {
       const part = partOf(await arena.read(wire, inBombs(name)))
@@ -361,7 +361,7 @@ describe('files that expand when they are decoded', () => {
     }
   })
 
-  test('BM13, BM17: titles from Markdown and CSV keep to the maximum length of a title in lists', async () => {
+  test('titles from Markdown and CSV keep to the maximum length of a title in lists (BM13, BM17)', async () => {
     for (const wire of two()) {
       const { message } = await arena.ask(wire, 'resources/directory/read', { uri: `${arena.world.address}/bombs` })
       const resources = (message?.result?.resources ?? []) as readonly {
@@ -374,8 +374,8 @@ describe('files that expand when they are decoded', () => {
   })
 })
 
-describe('git histories', () => {
-  test('BM18: a diff of two unrelated texts of ten megabytes stays within the limits', async () => {
+describe('git histories:', () => {
+  test('a diff of two unrelated texts of ten megabytes stays within the limits (BM18)', async () => {
     const folder = createGitFolder()
     const repository = folder.repository('repository')
     const lines = () => (randomBytes(5_000_000).toString('hex').match(/.{40}/g) ?? []).join('\n')

@@ -22,9 +22,9 @@ async function expectSilence(wire: StdioWire): Promise<void> {
   expect(wire.pipe.lines()).toBe(lines)
 }
 
-describe('cancellation', () => {
+describe('cancellation:', () => {
   test.each(stdioNames)(
-    'JR28: over %s, a cancellation with an unknown id, or an id of another type, cancels nothing',
+    'over %s, a cancellation with an unknown id, or an id of another type, cancels nothing (JR28)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await wire.pipe.write(lineOf(wire, 1, slow) + lineOf(wire, '1', slow))
@@ -71,7 +71,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'JR28: over %s, a cancelled request gets no answer, even if its source does not stop',
+    'over %s, a cancelled request gets no answer, even if its source does not stop (JR28)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       for (const [id, params] of [
@@ -86,7 +86,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'JR29: over %s, a late cancellation, and a flood of cancellations, change nothing',
+    'over %s, a late cancellation, and a flood of cancellations, change nothing (JR29)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await wire.pipe.write(lineOf(wire, 'done', { uri: `${arena.world.address}/${controlPath}` }))
@@ -103,7 +103,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'JR06: over %s, an id that is already in flight is refused, and the first request is answered',
+    'an id that is already in flight is refused, and the first request with it can still be cancelled, over %s (JR06)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const { pipe } = wire
@@ -118,7 +118,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'JR28: over %s, hundreds of hanging requests can be cancelled, and other requests are answered',
+    'over %s, hundreds of hanging requests that are cancelled do not stop other requests (JR28)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const count = 900
@@ -137,7 +137,7 @@ describe('cancellation', () => {
   )
 
   test.each(stdioNames)(
-    'T9: over %s, a source that never answers frees its slot, and the client gets a time-out error',
+    'a source that never answers frees its slot, and the client gets a time-out error, over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const count = volumeOf(2000, 400)
@@ -158,7 +158,7 @@ describe('cancellation', () => {
     },
   )
 
-  test('JR28: over HTTP, a client cannot cancel the requests of another client', async () => {
+  test('over HTTP, a client cannot cancel the requests of another client (JR28)', async () => {
     const wire = arena.wire('http 2026-07-28')
     const other = arena.wire('http 2025-11-25')
     const { host, pathname } = arena.http.url as URL
@@ -180,7 +180,7 @@ describe('cancellation', () => {
     expect(closed).toBe(false)
   })
 
-  test('JR28: over HTTP, a session cancels its own request, and cannot cancel one of another session', async () => {
+  test('over HTTP, a session cancels its own request, and cannot cancel one of another session (JR28)', async () => {
     const wire = arena.wire('http 2025-11-25')
     const headers = { ...jsonHeaders, ...sessionHeaders(wire) }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 'mine', method: 'resources/read', params: slow })
@@ -197,7 +197,7 @@ describe('cancellation', () => {
     expect(message?.result).toBeUndefined()
   })
 
-  test('S6: with revision 2026-07-28, closing the connection cancels the request and frees its slot', async () => {
+  test('closing the connection with revision 2026-07-28 cancels its request and frees the slot', async () => {
     const { host, pathname } = arena.http.url as URL
     const headers = Object.entries(modernHeaders('resources/read', forever)).map(
       ([key, value]) => `${key}: ${value}\r\n`,
@@ -211,7 +211,7 @@ describe('cancellation', () => {
     await control(arena.wire('http 2026-07-28'))
   })
 
-  test('S6: sessions whose clients close connections of endless requests free their slots for others', async () => {
+  test('sessions whose clients close connections of endless requests free their slots for others', async () => {
     const wire = arena.wire('http 2025-11-25')
     const { host, pathname } = arena.http.url as URL
     const own = Object.entries({ ...jsonHeaders, ...sessionHeaders(wire) }).map(

@@ -46,7 +46,7 @@ afterAll(async () => {
 })
 
 describe('the built command hikidashi serve', () => {
-  test('PT01 to UR26: answers every hostile URI as the attack corpus says, over every transport', async () => {
+  test('answers every hostile URI as the attack corpus says, over the transports in turn (PT01 to UR26)', async () => {
     for (const [at, wire] of wires.entries()) {
       // Each over one of them, in turn; in full volume over two.
       const tried = [...traversal, ...folder, ...identity].filter((_, row) =>
@@ -69,7 +69,7 @@ describe('the built command hikidashi serve', () => {
     expect(world.canaries.leaks).toEqual([])
   })
 
-  test('PT37: lists no excluded path', async () => {
+  test('lists no excluded path (PT37)', async () => {
     for (const wire of wires) {
       let cursor: string | undefined
       do {
@@ -82,7 +82,7 @@ describe('the built command hikidashi serve', () => {
     }
   })
 
-  test('D2: answers the pending requests and exits at the end of the input and after SIGTERM', async () => {
+  test('answers the pending requests and exits at the end of the input and after SIGTERM', async () => {
     for (const open of [openStdio, openLegacyStdio]) {
       const wire = await open(await start('--stdio'), world)
       const answer = wire.call('resources/read', { uri: `${world.address}/big.txt` })
@@ -99,7 +99,7 @@ describe('the built command hikidashi serve', () => {
     expect(await ended(http, soon)).toBe(0)
   })
 
-  test('D2: exits even if a client neither writes nor reads', async () => {
+  test('exits even if a client neither writes nor reads', async () => {
     const wire = await openStdio(await start('--stdio'), world)
     wire.pipe.pause()
     for (let i = 0; i < 100; i++)
@@ -109,7 +109,7 @@ describe('the built command hikidashi serve', () => {
     expect(await ended(wire.target, soon)).toBeDefined()
   })
 
-  test('JR19: exits when its output is closed', async () => {
+  test('exits when its output is closed (JR19)', async () => {
     const wire = await openStdio(await start('--stdio'), world)
     wire.pipe.pause()
     for (let i = 0; i < 50; i++)
@@ -119,7 +119,7 @@ describe('the built command hikidashi serve', () => {
     expect(await ended(wire.target, soon)).toBeDefined()
   })
 
-  test('JR17: does not keep a line of 100 MB in memory', async () => {
+  test('does not keep a line of 100 MB in memory (JR17)', async () => {
     const wire = wires[0]!
     const before = wire.target.facts().resident
     const block = Buffer.alloc(1024 * 1024, 'x')

@@ -13,7 +13,7 @@ const complete = (wire: Wire, uri: string, value: string, name = 'path', more: P
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
 
 describe('values of templates', () => {
-  eachWire(wireNames)('TM03: are decoded once, and checked like every path, over %s', async (name) => {
+  eachWire(wireNames)('are decoded once, and checked like every path, over %s (TM03)', async (name) => {
     const wire = arena.wire(name)
     // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.
     const values: readonly (readonly [string, 'NF' | 'BAD', 'NF' | 'BAD'])[] = [
@@ -41,7 +41,7 @@ describe('values of templates', () => {
     }
   })
 
-  eachWire(wireNames)('TM06: do not bypass an access rule, whatever template they are for, over %s', async (name) => {
+  eachWire(wireNames)('do not bypass an access rule, whatever template they are for, over %s (TM06)', async (name) => {
     const wire = arena.wire(name)
     for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
       const uri = `rule://guarded/${path}`
@@ -53,7 +53,7 @@ describe('values of templates', () => {
 })
 
 describe('completions', () => {
-  eachWire(wireNames)('TM12: begin with the typed text, which is never a pattern, over %s', async (name) => {
+  eachWire(wireNames)('begin with the typed text, which is never a pattern, over %s (TM12)', async (name) => {
     const wire = arena.wire(name)
     const bombs = [
       '(a+)+$',
@@ -72,7 +72,7 @@ describe('completions', () => {
     }
   })
 
-  test('TM13: offer the names of environment variables, and not their values', async () => {
+  test('offer only names of environment variables, and never their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
@@ -90,7 +90,7 @@ describe('completions', () => {
     expect(names).toContain('API_TOKEN')
   })
 
-  eachWire(wireNames)('TM14: are answered or refused when hundreds are requested at once over %s', async (name) => {
+  eachWire(wireNames)('are answered or refused when hundreds are requested at once over %s (TM14)', async (name) => {
     const wire = arena.wire(name)
     const values = Array.from({ length: volumeOf(1000, 200) }, (_, i) => `many/f${String(i).padStart(4, '0')}`)
     const answers = await Promise.all(

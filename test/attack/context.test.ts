@@ -118,7 +118,7 @@ test('the contexts of two callers of one server, also by the prompt, have only t
   expect(bosses).toMatch(/CANARY.*memory:\/\/vault/s)
 })
 
-test('a document cannot require itself: rules of the operator outrank its front matter', async () => {
+test('front matter cannot make a document required in a context, which only rules of the operator can', async () => {
   const claims = (priority: string) => ({ text: `---\npriority: ${priority}\n---\nWords about nothing.\n` })
   const provider = memory({
     'claims.md': claims('1'),

@@ -91,9 +91,9 @@ const junk: readonly unknown[] = [
   { toString: 'x' },
 ]
 
-describe('cursors', () => {
+describe('cursors:', () => {
   eachWire(wireNames)(
-    'CU01 CU07: a text that is not a cursor is refused, and never gets the first page, over %s',
+    'a text that is not a cursor is refused, and never gets the first page, over %s (CU01, CU07)',
     async (name) => {
       const wire = arena.wire(name)
       for (const method of methods)
@@ -102,7 +102,7 @@ describe('cursors', () => {
     },
   )
 
-  eachWire(wireNames)('CU02: a cursor with one changed bit or character is refused over %s', async (name) => {
+  eachWire(wireNames)('a cursor with one changed bit or character is refused over %s (CU02)', async (name) => {
     const wire = arena.wire(name)
     const cursor = cursorOf(await askPage(wire, listings.list()))
     const bytes = Buffer.from(cursor, 'base64url')
@@ -130,7 +130,7 @@ describe('cursors', () => {
     expect(urisOf(await askPage(wire, listings.list(cursor)))).not.toHaveLength(0)
   })
 
-  test('CU03: a cursor is refused for another principal, and for the same one with other roles', async () => {
+  test('a cursor is refused for another principal, and for the same one with other roles (CU03)', async () => {
     const secret = 'shared by all'
     const owner = await another({ secret, principal: { id: 'alice', roles: ['reader', 'writer'] } })
     const cursor = cursorOf(await askPage(owner, listings.list()))
@@ -154,7 +154,7 @@ describe('cursors', () => {
     }
   })
 
-  eachWire(wireNames)('CU04: a cursor of one listing is refused by every other listing over %s', async (name) => {
+  eachWire(wireNames)('a cursor of one listing is refused by every other listing over %s (CU04)', async (name) => {
     const wire = arena.wire(name)
     const list = cursorOf(await askPage(wire, listings.list()))
     const directory = cursorOf(await askPage(wire, listings.directory()))
@@ -178,7 +178,7 @@ describe('cursors', () => {
   })
 
   eachWire(wireNames)(
-    'CU06: a cursor that is used hundreds of times gives the same page each time over %s',
+    'a cursor that is used hundreds of times gives the same page each time over %s (CU06)',
     async (name) => {
       const wire = arena.wire(name)
       const cursor = cursorOf(await askPage(wire, listings.directory()))
@@ -193,7 +193,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU08: after the mounts have changed, a cursor never resumes in another mount', async () => {
+  test('a cursor is refused after its mount has gone, or continues after that mount (CU08)', async () => {
     const secret = 'kept over the restart'
     const before = await another({ secret })
     let cursor: string | undefined
@@ -212,7 +212,7 @@ describe('cursors', () => {
   })
 
   eachWire(wireNames)(
-    'CU09: an unchanged resource is listed once while others appear and disappear over %s',
+    'an unchanged resource is listed once while others appear and disappear over %s (CU09)',
     async (name) => {
       const wire = arena.wire(name)
       const many = `${arena.world.address}/many`
@@ -240,7 +240,7 @@ describe('cursors', () => {
     },
   )
 
-  test('CU11: a cursor works on a replica with the same secret, and is refused by one with another secret', async () => {
+  test('a cursor gives the same page on a replica with the same secret, and is refused by one with another secret (CU11)', async () => {
     const [one, two, three] = await Promise.all([
       another({ secret: 'shared' }),
       another({ secret: 'shared' }),
@@ -254,7 +254,7 @@ describe('cursors', () => {
   })
 
   eachWire(wireNames)(
-    'CU12: a listing of many hidden resources ends after a limited number of pages over %s',
+    'a listing of many hidden resources ends after a limited number of pages over %s (CU12)',
     async (name) => {
       const wire = arena.wire(name)
       const cursors = new Set<string>()
@@ -277,7 +277,7 @@ describe('cursors', () => {
     },
   )
 
-  eachWire(wireNames)('CU12: a cursor does not disclose the name of a hidden resource over %s', async (name) => {
+  eachWire(wireNames)('a cursor does not disclose the name of a hidden resource over %s (CU12)', async (name) => {
     const wire = arena.wire(name)
     let cursor: string | undefined
     for (let page = 0; page < 60; page++) {

@@ -90,7 +90,7 @@ async function listed(wire: Wire, address: string): Promise<readonly { uri: stri
 
 describe('a client of a Google Drive mount', () => {
   eachWire(wireNames)(
-    'DR01: gets no file by a name that contains a query or a path of the API, over %s',
+    'gets no file by a name that contains a query or a path of the API, over %s (DR01)',
     async (name) => {
       const wire = arena.wire(name)
       const [before] = [drive.calls.length]
@@ -130,12 +130,12 @@ describe('a client of a Google Drive mount', () => {
     },
   )
 
-  test('DR01: cannot end a value in a query: quotes and backslashes are escaped', () => {
+  test('cannot end a value in a query: quotes and backslashes are escaped (DR01)', () => {
     expect(quoteValue("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
   eachWire(wireNames)(
-    'DR02: sees only the files that Drive shares with its user, in every answer, over %s',
+    'sees only the files that Drive shares with its user, in every answer, over %s (DR02)',
     async (name) => {
       const wire = arena.wire(name)
       const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
@@ -154,7 +154,7 @@ describe('a client of a Google Drive mount', () => {
     },
   )
 
-  test('DR02: no longer gets a file after its sharing has ended, from the next read and list on', async () => {
+  test('no longer gets a file after its sharing has ended, from the next read and list on (DR02)', async () => {
     const wire = arena.wire('http 2026-07-28')
     const uri = 'gdrive://people/lent'
     const lend = [permission(account, 'owner'), permission(alice)]
@@ -182,7 +182,7 @@ describe('a client of a Google Drive mount', () => {
     ['given to somebody who does not share it', (id: string) => drive.table.change(id, { visible: false })],
     ['not to be fetched any more', (id: string) => drive.table.change(id, { canDownload: false })],
     ['removed', (id: string) => drive.table.remove(id)],
-  ] as const)('DR04: does not find a file that was %s, from the next read on', async (what, change) => {
+  ] as const)('does not find a file that was %s, from the next read on (DR04)', async (what, change) => {
     const wire = arena.wire('stdio 2025-11-25')
     const id = `going-${what.length}`
     const uri = `gdrive://docs/${id}`
@@ -193,7 +193,7 @@ describe('a client of a Google Drive mount', () => {
     await eventually(async () => expect((await listed(wire, 'gdrive://docs')).map((one) => one.uri)).not.toContain(uri))
   })
 
-  eachWire(wireNames)('DR06: gets hostile names only as titles, over %s', async (name) => {
+  eachWire(wireNames)('gets hostile names only as titles, over %s (DR06)', async (name) => {
     const wire = arena.wire(name)
     drive.table.change('odd-2', { parents: ['docs'] })
     drive.table.change('odd-3', { parents: ['docs'] })
@@ -212,7 +212,7 @@ describe('a client of a Google Drive mount', () => {
     expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, 'twin-2')
   })
 
-  test('DR07: gets too-large for a document over the limit of exports, and for a zip bomb', async () => {
+  test('gets an error with the reason for a document over the limit of exports, a zip bomb, a document type definition and malware (DR07)', async () => {
     const { table } = drive
     table.add({
       id: 'huge',
@@ -242,7 +242,7 @@ describe('a client of a Google Drive mount', () => {
   }, 180_000)
 
   eachWire(wireNames)(
-    'DR14: gets the whole document if the token of the server expires during a read, over %s',
+    'gets the whole document if the token of the server expires during a read, over %s (DR14)',
     async (name) => {
       const wire = arena.wire(name)
       const uri = 'gdrive://docs/plan'
@@ -264,7 +264,7 @@ describe('a client of a Google Drive mount', () => {
   )
 
   test.each([400, 404, 410] as const)(
-    'DR16: sees the current files when the feed of changes is lost (%i)',
+    'sees the current files when the feed of changes is lost (%i) (DR16)',
     async (status) => {
       const wire = arena.wire('stdio 2026-07-28')
       await listed(wire, 'gdrive://docs')
@@ -289,7 +289,7 @@ describe('a subscriber of a Google Drive mount', () => {
   }
 
   test.each([400, 404, 410] as const)(
-    'DR16: is notified that everything may have changed when the feed of changes is lost (%i)',
+    'is notified that everything may have changed when the feed of changes is lost (%i) (DR16)',
     async (status) => {
       const provider = await openDrive(drive)
       const ended = new AbortController()
@@ -301,7 +301,7 @@ describe('a subscriber of a Google Drive mount', () => {
     },
   )
 
-  test('DR02, DR04: is notified of files that are gone, and of no file that is not shared', async () => {
+  test('is notified of files that are gone, and of no file that is not shared (DR02, DR04)', async () => {
     const provider = await openDrive(drive, { permissions: true })
     const view = createCatalog({ mounts: [{ address: 'gdrive://people', provider }] })
     const asAlice = view.view({ id: 'alice', roles: [alice] })

@@ -25,8 +25,8 @@ function canTrace(): boolean {
 const calls =
   'execve,execveat,connect,bind,openat,open,creat,mkdir,mkdirat,unlink,unlinkat,rename,renameat2,symlink,symlinkat,link,linkat'
 
-describeTraced('all that a server does while it is attacked (O4)', () => {
-  test('PT01 UR01 SS01: the server only reads files: it starts no program, opens no connection and writes no file', async () => {
+describeTraced('a server that is attacked', () => {
+  test('only reads files: it starts no program, opens no connection and writes no file (PT01, UR01, SS01, O4)', async () => {
     const world = createWorld()
     const log = join(dirname(world.root), 'trace')
     const config = { mounts: { [world.address]: { provider: 'files', root: world.root } } }

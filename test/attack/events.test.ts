@@ -6,7 +6,7 @@ import { secretOf, useWebhooks } from '../support/webhook-service.ts'
 
 const { start, cleanups } = useWebhooks()
 
-describe('webhooks of events', () => {
+describe('webhooks of events:', () => {
   test.each([
     ['an address of this machine', 'https://127.0.0.1/hook'],
     ['an address of a private network', 'https://10.0.0.1/hook'],
@@ -15,7 +15,7 @@ describe('webhooks of events', () => {
     ['a name that resolves to this machine', 'https://localhost/hook'],
     ['the name of a metadata service', 'https://metadata.google.internal/'],
     ['the port of a database', 'https://example.org:5432/'],
-  ])('EV01: nothing is sent to %s', async (_, url) => {
+  ])('nothing is sent to %s (EV01)', async (_, url) => {
     const { client, endpoint, paramsOf } = await start({ allowAddresses: [] })
     const { port } = endpoint
     const target = /:\d+\//.test(url) || url.includes('metadata') ? url : url.replace('/hook', `:${port}/hook`)
@@ -25,7 +25,7 @@ describe('webhooks of events', () => {
     expect(endpoint.received).toEqual([])
   })
 
-  test('EV02: a name that changes after the verification is checked at each delivery', async () => {
+  test('a host name that resolves elsewhere after the verification is checked at each delivery (EV02)', async () => {
     let address = '127.0.0.1'
     const { source, endpoint, deliveries, subscribe } = await start({
       allowAddresses: ['127.0.0.1'],
@@ -39,7 +39,7 @@ describe('webhooks of events', () => {
     expect(endpoint.events()).toEqual([])
   })
 
-  test('EV03: a redirect is not followed', async () => {
+  test('a redirect is not followed (EV03)', async () => {
     const target = await startEndpoint()
     cleanups.push(target.close)
     const { source, endpoint, subscribe } = await start({
@@ -51,7 +51,7 @@ describe('webhooks of events', () => {
     expect(target.received).toEqual([])
   })
 
-  test('EV04: a victim cannot be flooded with verifications', async () => {
+  test('a victim cannot be flooded with verifications (EV04)', async () => {
     const { client, endpoint, paramsOf } = await start({ behave: () => ({ status: 200 }) })
     const codes: (number | undefined)[] = []
     for (let i = 0; i < 15; i++) {
@@ -62,7 +62,7 @@ describe('webhooks of events', () => {
     expect(codes.slice(10)).toEqual(Array.from({ length: 5 }, () => -32025))
   })
 
-  test('EV05: a challenge is good for one verification', async () => {
+  test('a challenge is accepted for one verification only (EV05)', async () => {
     let first: unknown
     const behave: Behave = ({ body }) => {
       first ??= body.challenge
@@ -75,7 +75,7 @@ describe('webhooks of events', () => {
     expect((await client.ask('events/unsubscribe', paramsOf())).error).toBeUndefined()
   })
 
-  test('EV06: an endless answer of an endpoint is not read to its end', async () => {
+  test('an endless answer of an endpoint is not read to its end (EV06)', async () => {
     const { subscribe, deliveries, source } = await start({
       behave: ({ body }) => (body.type === undefined ? { status: 200, body: 'x'.repeat(5_000_000) } : undefined),
     })
@@ -84,7 +84,7 @@ describe('webhooks of events', () => {
     await until(() => deliveries.some(({ kind, outcome }) => kind === 'event' && outcome === 'ok'))
   })
 
-  test('EV07: a caller can neither use nor end the subscription of another', async () => {
+  test('a caller can neither use nor end the subscription of another (EV07)', async () => {
     const { source, endpoint, other, secret, subscribe, paramsOf } = await start()
     const { id } = await subscribe()
     for (const params of [paramsOf(), { ...paramsOf(), id }])
@@ -100,7 +100,7 @@ describe('webhooks of events', () => {
     expect(own !== undefined && isSigned(own, secret)).toBe(true)
   })
 
-  test('EV08: a message that is sent again has a new time and a new signature, so that the endpoint can refuse an old one', async () => {
+  test('a message that is sent again has a new time and a new signature, so that the endpoint can refuse an old one (EV08)', async () => {
     const { source, endpoint, secret, subscribe } = await start({
       behave: ({ body }) => (body.type === undefined ? { status: 503 } : undefined),
       retriesMs: [1100],
@@ -114,7 +114,7 @@ describe('webhooks of events', () => {
     expect(second !== undefined && isSigned(second, secret)).toBe(true)
   })
 
-  test('EV09: one caller cannot use up the limit that all callers share', async () => {
+  test('one caller cannot use up the limit that all callers share (EV09)', async () => {
     const { client, other, paramsOf } = await start({ maxPerPrincipal: 3, maxTotal: 5 })
     const ask = (who: typeof client, i: number) =>
       who.ask('events/subscribe', paramsOf({ arguments: { glob: `${i}` } }))
@@ -125,8 +125,8 @@ describe('webhooks of events', () => {
   })
 })
 
-describe('polls of events', () => {
-  test('EV10: a cursor that was changed, and one of another caller, give no events, and are reported as truncated', async () => {
+describe('polls of events:', () => {
+  test('a cursor that was changed, and one of another caller, give no events, and are reported as truncated (EV10)', async () => {
     const { source, client, other } = await start()
     const polled = { name: 'resource.changed' }
     const { cursor } = await client.poll(polled)

@@ -171,7 +171,7 @@ requires(
     expect(page.context().pages()).toHaveLength(1)
   }
 
-  test('UI01 UI17: markup in a description is shown as text, and icons are not fetched', async () => {
+  test('markup in a description is shown as text, and icons are not fetched (UI01, UI17)', async () => {
     const page = await open({ view: 'tree' })
     await page.getByText('scheme-0').waitFor()
     const inTree = await page.locator('body').textContent()
@@ -185,7 +185,7 @@ requires(
     }
   })
 
-  test('UI01: links with a scheme that browsers execute are not clickable', async () => {
+  test('links with a scheme that browsers execute are not clickable (UI01)', async () => {
     const page = await open({})
     for (const uri of schemes) {
       await showOn(page, uri)
@@ -193,7 +193,7 @@ requires(
     }
   })
 
-  test('UI16 UI26: invisible and direction-changing characters in a name are marked', async () => {
+  test('invisible and direction-changing characters in a name are marked (UI16, UI26)', async () => {
     const page = await open({ view: 'list' })
     await page.getByText('txt.', { exact: false }).first().waitFor()
     const shown = (await page.locator('body').textContent()) ?? ''
@@ -204,7 +204,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI27 UI28: a resource with invalid types, sizes and annotations is shown without the invalid values', async () => {
+  test('a resource with invalid types, sizes and annotations is shown without the invalid values (UI27, UI28)', async () => {
     const page = await open({})
     for (const { uri } of junk) {
       await showOn(page, uri)
@@ -216,7 +216,7 @@ requires(
     }
   })
 
-  test('UI08 UI09: a saved file has the bytes of the resource, and a harmless name', async () => {
+  test('a saved file has the bytes of the resource, and a harmless name (UI08, UI09)', async () => {
     const page = await open({})
     for (const { uri } of saved) {
       await showOn(page, uri)
@@ -233,7 +233,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI24: the command that is shown for an address is safe in a shell, with any characters in the address', async () => {
+  test('the command that is shown for an address is safe in a shell, with any characters in the address (UI24)', async () => {
     const page = await open({})
     await showOn(page, shell)
     const command = await page.locator('code', { hasText: 'hikidashi read' }).first().innerText()

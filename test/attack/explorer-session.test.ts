@@ -71,7 +71,7 @@ function ask(url: string, method: string, headers: Readonly<Record<string, strin
 const beside = (page: string, name: string) => `${page.split('#')[0]}${name}`
 
 describe('the answers to the explorer page', () => {
-  test('UI07: have a strict content security policy, and are private', async () => {
+  test('have a strict content security policy, and are private (UI07)', async () => {
     const index = await (await fetch(open.url)).text()
     const assets = [...index.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, name = '']) => name)
     expect(assets.length).toBeGreaterThan(1)
@@ -109,7 +109,7 @@ describe('the answers to the explorer page', () => {
     expect(index, 'nothing inline').not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/)
   })
 
-  test('UI08: have fixed types, and hold no resource', async () => {
+  test('have fixed types, and hold no resource (UI08)', async () => {
     for (const [name, type] of [
       ['', /^text\/html/],
       ['frame.html', /^text\/html/],
@@ -134,10 +134,10 @@ describe('the answers to the explorer page', () => {
   })
 })
 
-describe('access to the explorer', () => {
+describe('access to the explorer:', () => {
   const streams = ['subscriptions/listen', 'resources/read', 'resources/list', 'tools/call', 'server/discover']
 
-  test('UI18: no request, stream or socket is accepted without a token or a session', async () => {
+  test('no request, stream or socket is accepted without a token or a session (UI18)', async () => {
     for (const page of [guarded.url, own.url]) {
       for (const method of streams) {
         const refused = await ask(beside(page, 'mcp'), method)
@@ -156,7 +156,7 @@ describe('access to the explorer', () => {
     }
   })
 
-  test('UI11 HT33: the session of hikidashi ui cannot be planted, guessed, or used by another site', async () => {
+  test('the session of hikidashi ui cannot be planted, guessed, or used by another site (UI11, HT33)', async () => {
     const page = own.url.split('#')[0] ?? ''
     const [, token = ''] = own.url.split('#token=')
     for (const cookie of ['hikidashi-ui=x', 'hikidashi-ui=', `hikidashi-ui=${token}`, `session=${token}`])
@@ -183,7 +183,7 @@ describe('access to the explorer', () => {
     expect(own.running.child.spawnargs.join(' ')).not.toContain(token)
   })
 
-  test('HT33: a server with tokens neither sets nor reads cookies', async () => {
+  test('a server with tokens neither sets nor reads cookies (HT33)', async () => {
     const listed = await ask(beside(guarded.url, 'mcp'), 'resources/list', { authorization: `Bearer ${given.staff}` })
     expect(listed.status).toBe(200)
     for (const url of ['', 'mcp', 'session'])
@@ -200,7 +200,7 @@ requires(
 )('with a server that requires tokens,', () => {
   const tabs = useBrowser()
 
-  test('UI11 UI19: the explorer shows each token only what it may see, and stores no token', async () => {
+  test('the explorer shows each token only what it may see, and stores no token (UI11, UI19)', async () => {
     const seen = { staff: '', guest: '' }
     for (const role of ['guest', 'staff'] as const) {
       const page = await tabs.open(guarded.url, { allowed: [/401/] })

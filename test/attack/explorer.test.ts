@@ -170,7 +170,7 @@ requires(
     await harmed.close()
   })
 
-  test('UI04 UI14: HTML is shown in a frame that runs no script, loads nothing and cannot navigate', async () => {
+  test('HTML is shown in a frame that runs no script, loads nothing and cannot navigate (UI04, UI14)', async () => {
     const page = await tabs.open(at('page.html'), { allowed: heldBack })
     const inner = page.frameLocator('iframe').frameLocator('iframe')
     await inner.getByText('styled').waitFor()
@@ -205,7 +205,7 @@ requires(
     ).toBe(true)
   })
 
-  test('UI03 UI08: SVG is drawn as an image, and a file that is not an image is reported', async () => {
+  test('SVG is drawn as an image without its scripts, and a file that only looks like a GIF runs nothing (UI03, UI08)', async () => {
     const page = await tabs.open(at('picture.svg'), { allowed: [...heldBack, /Failed to load resource/] })
     const picture = page.getByRole('main').locator('img')
     await picture.waitFor()
@@ -218,7 +218,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI02 UI06 UI27: Markdown, JSON, CSV, code, text and diagrams are shown, and run nothing', async () => {
+  test('Markdown, JSON, CSV, code, text and diagrams are shown, and run nothing (UI02, UI06, UI27)', async () => {
     const page = await tabs.open(explorer.url, { allowed: takenAway })
     for (const name of Object.keys(contents).filter((one) => !/\.(?:html|svg|gif)$/.test(one))) {
       for (const source of ['', '1']) {
@@ -231,7 +231,7 @@ requires(
       expect(href).toMatch(/^https?:/)
   })
 
-  test('UI03: formulas are drawn without active commands, and diagrams are shown as source', async () => {
+  test('formulas are drawn without active commands, and diagrams are shown as source (UI03)', async () => {
     const page = await (await tabs.profile()).newPage()
     await page.goto(at('drawn.md'))
     await page.locator('.formula math').first().waitFor()
@@ -242,7 +242,7 @@ requires(
     expect(formula?.height).toBeLessThan(2000)
   })
 
-  test('UI06: the text of a permalink runs nothing', async () => {
+  test('the text of a permalink runs nothing (UI06)', async () => {
     const page = await tabs.open(
       `${explorer.url}#__proto__=x&constructor=y&view=<img+src=x+onerror=${act}>&q="><script>${act}</script>&in=javascript:alert(1)`,
     )
@@ -250,7 +250,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI14: messages from other windows are ignored', async () => {
+  test('messages from other windows are ignored (UI14)', async () => {
     const page = await tabs.open(at('plain.txt'))
     await page.getByRole('main').getByText('last').first().waitFor()
     const before = await page.locator('body').innerText()
@@ -263,7 +263,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI13: other pages cannot frame the explorer, or keep a reference to its window', async () => {
+  test('other pages cannot frame the explorer, or keep a reference to its window (UI13)', async () => {
     const embedding = await listening(
       createServer((_, response) => {
         response.setHeader('content-type', 'text/html')

@@ -24,7 +24,7 @@ requires(
   'exfat',
   hasExfat,
   'exfat-fuse, exfatprogs and root are needed',
-)('PT36 exFAT:', () => {
+)('exFAT:', () => {
   let home = ''
   let disk = ''
   let root = ''
@@ -67,7 +67,7 @@ requires(
   }
 
   test.each([false, true])(
-    'on a disk that ignores letter case, only the listed spelling of a name is found (portable: %s)',
+    'on a disk that ignores letter case, only the listed spelling of a name is found (without directory descriptors: %s) (PT36)',
     async (portable) => {
       for (const path of aliases) expect(fs.existsSync(join(root, path)), path).toBe(true)
       const provider = await open(portable)
@@ -83,7 +83,7 @@ requires(
   )
 
   test.each([false, true])(
-    'on a disk that ignores letter case, another spelling does not bypass an access rule (portable: %s)',
+    'on a disk that ignores letter case, another spelling does not bypass an access rule (without directory descriptors: %s) (PT36)',
     async (portable) => {
       const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'secret/**' }])
       const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
@@ -94,7 +94,7 @@ requires(
     },
   )
 
-  test('doctor says that changes on a disk that ignores letter case are found by comparing', () => {
+  test('doctor says that changes on a disk that ignores letter case are found by comparing (PT36)', () => {
     const env = { PATH: process.env.PATH ?? '', HOME: home, XDG_STATE_HOME: join(home, 'state') }
     const said = execFileSync(process.execPath, [bundled('cli/main'), 'doctor'], { cwd: root, env, encoding: 'utf8' })
     expect(said).toMatch(/^note +changes +file:.*: its file system reports no changes, so the files are compared/m)

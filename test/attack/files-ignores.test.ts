@@ -28,7 +28,7 @@ const hostile = [
   `${'['.repeat(10_000)}`,
 ]
 
-describe('PT39 a .gitignore that other matchers take very long to match', () => {
+describe('a .gitignore that other matchers take very long to match', () => {
   let folder: Folder
   let server: Running | undefined
   beforeEach(() => {
@@ -40,7 +40,7 @@ describe('PT39 a .gitignore that other matchers take very long to match', () => 
     folder.remove()
   })
 
-  test('does not stop the listing, other requests or SIGTERM', async () => {
+  test('does not stop the listing, other requests or SIGTERM (PT39)', async () => {
     server = start(['serve', '.', '--http', '0'], { cwd: folder.root })
     const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
     let isListed = false
@@ -64,15 +64,15 @@ describe('PT39 a .gitignore that other matchers take very long to match', () => 
   })
 })
 
-describe('PT39 the rules of a .gitignore', () => {
+describe('the rules of a .gitignore', () => {
   const { folder, open } = useFiles()
 
-  test('are matched in at most as many steps as their patterns have characters', () => {
+  test('need at most two steps of matching for each character of their pattern (PT39)', () => {
     for (const line of hostile)
       expect(compileIgnores(line, '', undefined).steps, line.slice(0, 30)).toBeLessThanOrEqual(2 * line.length + 2)
   })
 
-  test('with too many wildcards hide only their own directory, and the log says so', async () => {
+  test('with too many wildcards hide only their own directory, and the log says so (PT39)', async () => {
     const lines = Array.from({ length: 3000 }, (_, at) => `*${at}*a*b*c`).join('\n')
     folder.write({ 'many/.gitignore': lines, 'many/x': '', 'many/deep/y': '', z: '' })
     const log = vi.fn()
@@ -83,7 +83,7 @@ describe('PT39 the rules of a .gitignore', () => {
     })
   })
 
-  test('count towards one limit with the rules of the directories above', async () => {
+  test('count towards one limit with the rules of the directories above (PT39)', async () => {
     const lines = Array.from({ length: 1000 }, (_, at) => `*${at}*a*b*c`).join('\n')
     const base = 'in/'.repeat(4)
     for (let at = 0; at <= base.length; at += 3) {
@@ -95,7 +95,7 @@ describe('PT39 the rules of a .gitignore', () => {
     expect(files).toEqual(['file', 'in/file', 'in/in/file'])
   })
 
-  test('without wildcards, and those that match endings, are looked up in constant time', async () => {
+  test('without wildcards, and those that match endings, are looked up and need no steps of matching (PT39)', async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `name${at}\n/path/${at}\n*.ending${at}`).join('\n')
     folder.write({
       '.gitignore': lines,

@@ -42,7 +42,7 @@ async function serve(portable: boolean) {
 const listed = ['pub/dir/in.md', 'pub/fine.md', 'pub/finedir/in.md', 'pub/open.md']
 const denied = ['pub/link.md', 'pub/folder/plan.md', 'pub/twice.md', 'pub/deep/more.md', 'pub/folder/deep/more.md']
 
-describe.each([false, true])('links to hidden files (by paths: %s)', (portable) => {
+describe.each([false, true])('links to hidden files (without directory descriptors: %s)', (portable) => {
   test('are absent: in listings, reads, directories and completions', async () => {
     const catalog = await serve(portable)
     const view = catalog.view(guest)

@@ -54,7 +54,7 @@ requires(
   canMount && process.getuid?.() === 0,
   'only root may mount',
 )('with file systems inside the root,', () => {
-  test('PT26 mounted file systems are absent, also those of the same device, unless they are allowed', async () => {
+  test('mounted file systems are absent, also those of the same device, unless they are allowed (PT26)', async () => {
     mount('m', '-t', 'tmpfs', 'tmpfs')
     folder.write({ 'm/in-tmpfs': 'x', 'b/covered': 'x' })
     mount('b', '--bind', folder.outside)
@@ -69,7 +69,7 @@ requires(
     expect(await textAt(allowed, 'm/in-tmpfs')).toBe('x')
   })
 
-  test('PT32 files of /proc, whose size is 0, are absent', async () => {
+  test('files of /proc, whose size is 0, are absent (PT32)', async () => {
     folder.write({ 'p/x': '', version: '' })
     mount('p', '-t', 'proc', 'proc')
     mount('version', '--bind', '/proc/version')
@@ -80,7 +80,7 @@ requires(
       expect(await textAt(provider, path), path).toBe('!not-found')
   })
 
-  test('PT26 a root that is unmounted and mounted again is opened again by its path, and not through a link', async () => {
+  test('a root that is unmounted and mounted again is opened again by its path, and not through a link (PT26)', async () => {
     mount('m', '-t', 'tmpfs', 'tmpfs')
     folder.write({ 'm/old': 'old' })
     const root = folder.at('m')
@@ -117,7 +117,7 @@ requires(
     await watching.stop()
   })
 
-  test('PT44 in a root with mounted file systems, unknown names are looked up in the thread pool', async () => {
+  test('in a root with mounted file systems, unknown names are looked up in the thread pool (PT44)', async () => {
     const paths = Array.from({ length: 60 }, (_, index) => `d${index}/f.txt`)
     folder.write(Object.fromEntries(paths.map((path) => [path, 'near'])))
     mount('m', '-t', 'tmpfs', 'tmpfs')
@@ -139,7 +139,7 @@ requires(
     }
   })
 
-  test('PT28 device files are absent, and are not opened', async () => {
+  test('device files are absent, and are not opened (PT28)', async () => {
     const devices = {
       zero: ['c', '1', '5'],
       random: ['c', '1', '9'],
@@ -188,14 +188,14 @@ requires(
     await once(daemon, 'exit')
   })
 
-  test('PT44 a hanging file system inside a root is not accessed if mounts are not served', async () => {
+  test('a hanging file system inside a root is not accessed if mounts are not served (PT44)', async () => {
     const provider = await open()
     expect(await listPaths(provider)).toEqual(['f.txt'])
     expect(await textAt(provider, 'm/anything')).toBe('!not-found')
     expect(await textAt(provider, 'f.txt')).toBe('inside')
   })
 
-  test('PT44 a hanging file system delays a call until its deadline, and no other call', async () => {
+  test('a hanging file system delays a call until its deadline, and no other call (PT44)', async () => {
     const provider = await open({ allowMounts: true })
     const beside = createFolder()
     beside.write({ 'g.txt': 'beside' })

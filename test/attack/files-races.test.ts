@@ -95,9 +95,9 @@ for (const way of swapWays) {
     'python3',
     canSwap(way),
     'python3 with ctypes is needed for renameat2',
-  )(`swapping by ${way}`, () => {
+  )(`swapping by ${way}:`, () => {
     test.each(['deny', 'beneath'] as const)(
-      'PT22 replacing a directory by a link to outside while its files are read discloses nothing (links: %s)',
+      'replacing a directory by a link to outside while its files are read discloses nothing (links: %s) (PT22)',
       async (symlinks) => {
         provider = await files({ root: folder.root, symlinks })
         let i = 0
@@ -110,7 +110,7 @@ for (const way of swapWays) {
     )
 
     test.each(['deny', 'beneath'] as const)(
-      'PT23 replacing a file by a link to outside while it is read discloses nothing (links: %s)',
+      'replacing a file by a link to outside while it is read discloses nothing (links: %s) (PT23)',
       async (symlinks) => {
         provider = await files({ root: folder.root, symlinks, rules: [{ match: '*', title: 'heading' }] })
         let i = 0
@@ -121,7 +121,7 @@ for (const way of swapWays) {
       },
     )
 
-    test('PT24 replacing a directory by a link to outside while it is listed discloses nothing', async () => {
+    test('replacing a directory by a link to outside while it is listed discloses nothing (PT24)', async () => {
       provider = await files({ root: folder.root, rules: [{ match: '*', title: 'heading' }] })
       let i = 0
       const queries = [{}, { prefix: 'd/' }, { prefix: 'd/sub/' }, { after: 'd/f' }, { prefix: 'to-directory/' }]
@@ -136,7 +136,7 @@ for (const way of swapWays) {
       expect(entries).toBeGreaterThan(50)
     })
 
-    test('PT22 PT24 without /proc, replacing a directory by a link to outside while it is read and listed discloses nothing', async () => {
+    test('without /proc, replacing a directory by a link to outside while it is read and listed discloses nothing (PT22, PT24)', async () => {
       // A directory that something else changed a moment ago is waited for, and one that changes all the time is unavailable.
       provider = await createFiles({ root: folder.root }, { portable: true })
       const refused = (error: unknown) => {
@@ -160,7 +160,7 @@ for (const way of swapWays) {
       })
     })
 
-    test('PT22 PT23 replacing a directory or file by a link deceives a reader that checks only the path', async () => {
+    test('replacing a directory or file by a link deceives a reader that checks only the path (PT22, PT23)', async () => {
       let leaks = 0
       for (const [names, path] of [
         [['d', 'to-directory'], 'd/f.md'],
@@ -176,8 +176,8 @@ for (const way of swapWays) {
   })
 }
 
-describe('files that change during a read', () => {
-  test('PT31 a file that grows endlessly is refused at the limit, and never truncated silently', async () => {
+describe('files that change during a read:', () => {
+  test('a file that grows endlessly is refused at the limit, and never truncated silently (PT31)', async () => {
     provider = await files({ root: folder.root, maxBytes: 1_000_000 })
     fs.writeFileSync(folder.at('log'), '')
     const { spawn } = await import('node:child_process')
@@ -202,7 +202,7 @@ describe('files that change during a read', () => {
     }
   })
 
-  test('PT42 a file that is deleted or replaced after listing or opening is absent, or one complete version', async () => {
+  test('a file that is deleted or replaced after listing or opening is absent, or one complete version (PT42)', async () => {
     provider = await files({ root: folder.root })
     const versions = Array.from({ length: 8 }, (_, i) => String(i).repeat(200_000))
     fs.writeFileSync(folder.at('v'), versions[0]!)

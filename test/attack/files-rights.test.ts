@@ -9,7 +9,7 @@ const canary = 'CANARY-51c3aa'
 
 const { folder } = useFiles(canary)
 
-test('PT41 a file without read permission is neither listed nor distinguishable from an absent one', async () => {
+test('a file without read permission is neither listed nor distinguishable from an absent one (PT41)', async () => {
   folder.write({
     'open.txt': 'open',
     'closed.txt': canary,

@@ -9,7 +9,7 @@ const canary = 'CANARY-51c3aa'
 
 const { folder, open } = useFiles(canary)
 
-test('PT29 a root that is /, relative, missing or a file is refused, with advice', async () => {
+test('a root that is /, relative, missing or a file is refused, with advice (PT29)', async () => {
   folder.write({ file: '' })
   const refusal = (root: string) =>
     files({ root }).then(
@@ -40,7 +40,7 @@ test('PT29 a root that is /, relative, missing or a file is refused, with advice
   expect(await refusal('/tmp\0/x')).toMatch(/^invalid: /)
 })
 
-test('PT29 a root with a final slash, or behind a link, stays the directory that it was at the start', async () => {
+test('a root with a final slash, or behind a link, stays the directory that it was at the start (PT29)', async () => {
   folder.write({ f: 'inside' })
   const link = `${folder.outside}/link`
   fs.symlinkSync(folder.root, link)
@@ -52,7 +52,7 @@ test('PT29 a root with a final slash, or behind a link, stays the directory that
   expect(await textAt(provider, 'f')).toBe('inside')
 })
 
-test('PT29 a home directory as root is served with a warning', async () => {
+test('a home directory as root is served with a warning (PT29)', async () => {
   vi.stubEnv('HOME', folder.root)
   const log = vi.fn()
   try {

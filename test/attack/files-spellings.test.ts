@@ -54,7 +54,7 @@ const aliases = [
 ]
 
 test.each([false, true])(
-  'PT36 on a file system that ignores letter case, only the listed name and its Unicode equivalents are found (portable: %s)',
+  'on a file system that ignores letter case, only the listed name and its Unicode equivalents are found (without directory descriptors: %s) (PT36)',
   async (portable) => {
     const provider = await open(portable)
     // The file system itself knows them all.
@@ -76,7 +76,7 @@ test.each([false, true])(
 )
 
 test.each([false, true])(
-  'PT36 another spelling of a path does not bypass an access rule (portable: %s)',
+  'another spelling of a path does not bypass an access rule (without directory descriptors: %s) (PT36)',
   async (portable) => {
     const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
     const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
@@ -117,7 +117,7 @@ const windowsAliases = [
   ],
 ]
 
-test('PT36 on Windows, names with characters that are special to the system are absent', async () => {
+test('on Windows, names with characters that are special to the system are absent (PT36)', async () => {
   folder.write({
     '2024/plan.md': 'CANARY',
     'a.md': 'open',
@@ -162,7 +162,7 @@ test('PT36 on Windows, names with characters that are special to the system are 
   }
 })
 
-test('PT36 without descriptors of directories, names that Windows would split are not opened', async () => {
+test('without directory descriptors, names that Windows would split are not opened on Windows, and are opened elsewhere (PT36)', async () => {
   folder.write({ 'a\\b.md': 'CANARY', 'a.md': 'open' })
   for (const [platform, kind] of [
     ['win32', 'not-found'],
@@ -179,7 +179,7 @@ test('PT36 without descriptors of directories, names that Windows would split ar
 })
 
 test.each(['linux', 'darwin'] as const)(
-  'PT36 on %s, characters that are special to Windows are ordinary',
+  'on %s, characters that are special to Windows are ordinary (PT36)',
   async (platform) => {
     const names = ['2024\\plan.md', 'a.md.', 'a.md:stream', 'con', 'nul.txt']
     folder.write(Object.fromEntries(names.map((name) => [name, name])))

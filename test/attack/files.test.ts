@@ -29,7 +29,7 @@ async function expectAbsent(provider: Provider, paths: readonly string[]) {
   expect([...kinds]).toEqual(['not-found'])
 }
 
-test('PT17 PT18 PT19 symbolic links that lead out of the root are absent, with both settings of links', async () => {
+test('symbolic links that lead out of the root are absent, with both settings of links (PT17, PT18, PT19)', async () => {
   folder.write({ 'in.txt': 'in', 'dir/in.txt': 'in' })
   const links = {
     absolute: `${folder.outside}/f`,
@@ -53,7 +53,7 @@ test('PT17 PT18 PT19 symbolic links that lead out of the root are absent, with b
   }
 })
 
-test('PT21 a symbolic link within the root gives its target, and is absent if links are denied', async () => {
+test('a symbolic link within the root gives its target, and is absent if links are denied (PT21)', async () => {
   folder.write({ 'a/f': 'inside' })
   fs.symlinkSync('a', folder.at('to-a'))
   fs.symlinkSync('a/f', folder.at('to-f'))
@@ -63,7 +63,7 @@ test('PT21 a symbolic link within the root gives its target, and is absent if li
   expect(await textAt(beneath, 'to-a/f')).toBe('inside')
 })
 
-test('PT27 64 reads of FIFOs at once give not-found, and open no FIFO', async () => {
+test('64 reads of FIFOs at once give not-found, and open no FIFO (PT27)', async () => {
   const names = Array.from({ length: 64 }, (_, i) => `fifo${i}`)
   execFileSync('mkfifo', names.map(folder.at))
   folder.write({ 'f.txt': 'text' })
@@ -87,14 +87,14 @@ test('PT27 64 reads of FIFOs at once give not-found, and open no FIFO', async ()
   expect(await listPaths(provider)).toEqual(['f.txt'])
 })
 
-test('PT28 sockets are absent', async () => {
+test('sockets are absent (PT28)', async () => {
   const server = net.createServer().listen(folder.at('socket'))
   await new Promise((resolve) => server.once('listening', resolve))
   await expectAbsent(await open(), ['socket'])
   server.close()
 })
 
-test('PT33 a directory cannot be read as a file, nor a file as a directory', async () => {
+test('a directory cannot be read as a file, nor a file as a directory (PT33)', async () => {
   folder.write({ 'a/f': 'x' })
   const provider = await open()
   for (const at of ['a', 'a/', 'a/f/', 'a/f/x', 'a/f/../f', ''])
@@ -104,7 +104,7 @@ test('PT33 a directory cannot be read as a file, nor a file as a directory', asy
   expect(await listPaths(provider, { prefix: 'a/f/' })).toEqual([])
 })
 
-test('PT34 every valid name is listed and read, and no other name is listed', async () => {
+test('every valid name is listed and read, and no other name is listed (PT34)', async () => {
   const names = [
     '-rf',
     '--',
@@ -150,7 +150,7 @@ const hidden = [
   'node_modules/.cache/x', 'node_modules/m/index.js', '.ssh/id_ed25519', '.aws/credentials', '.netrc', '.npmrc', 'a/b/.git/HEAD',
 ] // biome-ignore format: a list
 
-test('PT36 an excluded name is excluded in every letter case', async () => {
+test('an excluded name is excluded in every letter case (PT36)', async () => {
   const upper = hidden.flatMap((at) => [at.toUpperCase(), at.replace(/[a-z]/, (letter) => letter.toUpperCase())])
   for (const at of upper)
     try {
@@ -164,7 +164,7 @@ test('PT36 an excluded name is excluded in every letter case', async () => {
   await expectAbsent(provider, [...upper, '.ENV', '.Git/config', 'private/x', 'Private/y'])
 })
 
-test('PT37 hidden files of tools, keys, dependencies and backups are in no answer', async () => {
+test('hidden files of tools, keys, dependencies and backups are in no answer (PT37)', async () => {
   folder.write(Object.fromEntries(hidden.map((at) => [at, canary])))
   folder.write({ '.github/x.yml': '', '.env.example': '', 'a/f': '' })
   const provider = await open()
@@ -174,7 +174,7 @@ test('PT37 hidden files of tools, keys, dependencies and backups are in no answe
     await expect(provider.stat?.(at, contextOf())).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('PT38 no spelling of a path bypasses a rule', async () => {
+test('no spelling of a path bypasses a rule (PT38)', async () => {
   folder.write({ 'a/.env': canary, '.env': canary, 'b/f': canary, '.env ': canary, ' .envs': 'another name' })
   const provider = await open({ exclude: ['b/f'] })
   for (const at of [
@@ -199,7 +199,7 @@ test('PT38 no spelling of a path bypasses a rule', async () => {
   expect(await listPaths(provider)).toEqual([' .envs'])
 })
 
-test('PT39 globs of the configuration are matched in linear time', async () => {
+test('globs of the configuration are matched in linear time (PT39)', async () => {
   const glob = `${'**/*/'.repeat(40)}x`
   const stars = `${'*a'.repeat(100)}b`
   const provider = await open({ exclude: [glob, stars], rules: [{ match: [glob, stars], priority: 1 }] })
@@ -213,7 +213,7 @@ test('PT39 globs of the configuration are matched in linear time', async () => {
   expect((user + system) / 1000).toBeLessThan(200 * 5)
 })
 
-test('PT43 dots within names, and names that look percent-encoded, are ordinary', async () => {
+test('dots within names, and names that look percent-encoded, are ordinary (PT43)', async () => {
   const names = ['..hidden', 'a..b', '...', '.a.', '%41', 'A', '%2e%2e', '..\\..', 'a.']
   folder.write(Object.fromEntries(names.map((name) => [name, name])))
   const provider = await open()

@@ -113,7 +113,7 @@ function link(path: string, target: string): void {
   symlinkSync(target, folder.at(path))
 }
 
-describe('links in a folder without a configuration', () => {
+describe('links in a folder without a configuration:', () => {
   test('without links, all entries are found', async () => {
     fill(folder.root, own)
     const { complete } = await planSetUp([folder.root])
@@ -124,21 +124,24 @@ describe('links in a folder without a configuration', () => {
     expect(survey).toMatchObject({ postgres: 'DATABASE_URL', api: { file: 'openapi.json' }, servers: [{ name: own }] })
   })
 
-  test.each(levels)('%s does not lead out of the folder, if it exists from the start', async (path) => {
-    fill(folder.root, own)
-    fill(folder.outside, canary)
-    link(path, join(folder.outside, path))
-    const { complete } = await planSetUp([folder.root])
-    expect(leaks(await allOf(await viewOf(await complete())))).toBe(false)
-    const survey = await surveyForInit(folder.root)
-    expect(leaks(JSON.stringify(survey))).toBe(false)
-    const written = JSON.stringify(mountsOfFolder(folder.root, 'file:///x', survey))
-    for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
-      expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
-  })
+  test.each(levels)(
+    'a link in the place of %s does not lead out of the folder, if it exists from the start',
+    async (path) => {
+      fill(folder.root, own)
+      fill(folder.outside, canary)
+      link(path, join(folder.outside, path))
+      const { complete } = await planSetUp([folder.root])
+      expect(leaks(await allOf(await viewOf(await complete())))).toBe(false)
+      const survey = await surveyForInit(folder.root)
+      expect(leaks(JSON.stringify(survey))).toBe(false)
+      const written = JSON.stringify(mountsOfFolder(folder.root, 'file:///x', survey))
+      for (const entry of entries.filter((one) => one === path || one.startsWith(`${path}/`)))
+        expect(written).not.toMatch(new RegExp(`"(?:root|file)":"${entry.replaceAll('.', '\\.')}"`))
+    },
+  )
 
   test.each(levels)(
-    '%s does not lead out of the folder, if it appears after the folder was examined and before its first use',
+    'a link in the place of %s does not lead out of the folder, if it appears after the folder was examined and before its first use',
     async (path) => {
       fill(folder.root, own)
       fill(folder.outside, canary)
@@ -149,12 +152,15 @@ describe('links in a folder without a configuration', () => {
     },
   )
 
-  test.each(['.claude/commands', 'skills'])('%s to a place inside the folder is left out too', async (path) => {
-    folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
-    link(path, folder.at('private'))
-    const { mounts } = await planSetUp([folder.root])
-    expect(JSON.stringify(mounts)).not.toContain(path)
-  })
+  test.each(['.claude/commands', 'skills'])(
+    'a link in the place of %s to a place inside the folder is left out too',
+    async (path) => {
+      folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
+      link(path, folder.at('private'))
+      const { mounts } = await planSetUp([folder.root])
+      expect(JSON.stringify(mounts)).not.toContain(path)
+    },
+  )
 
   test.each([
     ['a link that leads nowhere', (path: string) => link(path, join(folder.outside, 'missing'))],
@@ -167,7 +173,7 @@ describe('links in a folder without a configuration', () => {
     expect(mounts.map(({ config }) => ('root' in config ? config.root : ''))).toEqual(['.', 'prompts', ''])
   })
 
-  test('the folder itself may be a link, because a person named it', async () => {
+  test('a folder that a person named is served even if it is a link', async () => {
     fill(folder.root, own)
     const named = join(folder.outside, 'named')
     symlinkSync(folder.root, named)
@@ -219,15 +225,15 @@ function fillBoth(): void {
   }
 }
 
-describe('links that appear after a configuration was judged', () => {
-  test('without links, everything is served', async () => {
+describe('links that appear after a configuration was judged:', () => {
+  test('without links, all mounts of an untrusted configuration are served', async () => {
     fillBoth()
     const text = await allOf(await viewOf(await planned(false)))
     expect(text.toLowerCase().replaceAll('_', ' ').split(own).length).toBeGreaterThan(6)
   })
 
   test.each(paths)(
-    '%s does not lead out of an untrusted configuration, if it appears before the first use',
+    'a link in the place of %s does not lead out of an untrusted configuration, if it appears before the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -237,7 +243,7 @@ describe('links that appear after a configuration was judged', () => {
   )
 
   test.each(paths)(
-    '%s does not lead out of an untrusted configuration, if it appears after the first use',
+    'a link in the place of %s does not lead out of an untrusted configuration, if it appears after the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -247,12 +253,15 @@ describe('links that appear after a configuration was judged', () => {
     },
   )
 
-  test.each(paths)('%s does not lead out of a trusted configuration with "linkedRoots": false', async (path) => {
-    fillBoth()
-    const view = await viewOf(await planned(true, { linkedRoots: false }))
-    link(path, join(folder.outside, path))
-    expect(leaks(await allOf(view))).toBe(false)
-  })
+  test.each(paths)(
+    'a link in the place of %s does not lead out of a trusted configuration with "linkedRoots": false',
+    async (path) => {
+      fillBoth()
+      const view = await viewOf(await planned(true, { linkedRoots: false }))
+      link(path, join(folder.outside, path))
+      expect(leaks(await allOf(view))).toBe(false)
+    },
+  )
 
   test('a link to a place inside the folder is followed, but not with "linkedRoots": false', async () => {
     fillBoth()

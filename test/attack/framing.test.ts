@@ -36,8 +36,8 @@ function expectParseError(wire: Wire, answer: Answer, what: string): void {
 
 describe('bytes that are not a valid message', () => {
   const ids = [...new Set(faultyFrames.map(({ id }) => id))]
-  describe.each(ids)('%s', (id) => {
-    test.each(wireNames)('gives a parse error over %s, and the next message is answered', async (name) => {
+  describe.each(ids)('of row %s of the corpus', (id) => {
+    test.each(wireNames)('give a parse error over %s, and the next message is answered', async (name) => {
       const wire = arena.wire(name)
       for (const { what, bytes } of faultyFrames.filter((one) => one.id === id)) {
         expectParseError(wire, await frame(wire, bytes(honestOf(wire))), what)
@@ -46,7 +46,7 @@ describe('bytes that are not a valid message', () => {
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'JR12: over %s, another charset is refused before the message is parsed',
+    'in another charset are refused over %s before the message is parsed (JR12)',
     async (name) => {
       const wire = arena.wire(name)
       for (const charset of [
@@ -67,7 +67,7 @@ describe('bytes that are not a valid message', () => {
   )
 
   test.each(stdioNames)(
-    'JR02: over %s, a message of brackets up to the size limit is refused at once',
+    'that repeat a bracket or another character up to the size limit give a parse error over %s (JR02)',
     async (name) => {
       const wire = arena.wire(name)
       for (const bracket of ['[', '{"":', '"', '\\', ' ', ',', '{"a":1},']) {
@@ -80,14 +80,14 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(stdioNames)('JR02 JR17: over %s, a message of 10 MB is refused, and not buffered', async (name) => {
+  test.each(stdioNames)('of 10 MB are refused over %s, and not buffered (JR02, JR17)', async (name) => {
     const wire = arena.wire(name)
     for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
     expect(wire.target.facts().resident).toBeLessThan(600)
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'JR02: over %s, a body of 10 MB is refused with 413',
+    'of 10 MB in a body are refused over %s with 413 or a closed connection (JR02)',
     async (name) => {
       const wire = arena.wire(name)
       const answer = await frame(wire, '['.repeat(10_000_000)).catch((error: NodeJS.ErrnoException) => error.code)
@@ -97,21 +97,24 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(wireNames)('JR02: over %s, a message with a hundred thousand members is answered in time', async (name) => {
-    const wire = arena.wire(name)
-    const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
-    const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
-    if (isStdio(wire)) {
-      await wire.pipe.write(`${bytes}\n`)
-      expect((await wire.pipe.answerTo('honest')).message?.result).toBeDefined()
-    } else expect((await frame(wire, bytes)).message?.result).toBeDefined()
-  })
+  test.each(wireNames)(
+    'do not include a message with 60,000 members, which is answered over %s (JR02)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const members = Array.from({ length: 60_000 }, (_, i) => `"m${i}":0`).join()
+      const bytes = honestOf(wire).replace('"params":{', `"params":{"x":{${members}},`)
+      if (isStdio(wire)) {
+        await wire.pipe.write(`${bytes}\n`)
+        expect((await wire.pipe.answerTo('honest')).message?.result).toBeDefined()
+      } else expect((await frame(wire, bytes)).message?.result).toBeDefined()
+    },
+  )
 })
 
-describe('lines of stdio', () => {
+describe('lines of stdio:', () => {
   const honest = (wire: StdioWire, id: string) => honestOf(wire, id)
 
-  test.each(stdioNames)('JR18: CRLF, empty lines, spaces and single bytes are accepted over %s', async (name) => {
+  test.each(stdioNames)('CRLF, empty lines, spaces and single bytes are accepted over %s (JR18)', async (name) => {
     const wire = arena.wire(name) as StdioWire
     const { pipe } = wire
     await pipe.write(`\r\n\n\n\r\n${honest(wire, 'crlf')}\r\n`)
@@ -129,7 +132,7 @@ describe('lines of stdio', () => {
   })
 
   test.each(stdioNames)(
-    'JR18 JR11: a character that is split between two chunks is read correctly over %s',
+    'a character that is split between two chunks is read correctly over %s (JR18, JR11)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const line = Buffer.from(
@@ -143,7 +146,7 @@ describe('lines of stdio', () => {
     },
   )
 
-  test.each(stdioNames)('JR18 JR21: after any invalid line, the next line is answered over %s', async (name) => {
+  test.each(stdioNames)('after any invalid line, the next line is answered over %s (JR18, JR21)', async (name) => {
     const wire = arena.wire(name) as StdioWire
     const junk = [
       '{',
@@ -173,7 +176,7 @@ describe('lines of stdio', () => {
     }
   })
 
-  test.each(stdioNames)('JR14: Unicode line separators in answers do not break a line over %s', async (name) => {
+  test.each(stdioNames)('Unicode line separators in answers do not break a line over %s (JR14)', async (name) => {
     const wire = arena.wire(name) as StdioWire
     for (const id of [
       'a\u2028b',
@@ -193,11 +196,11 @@ describe('lines of stdio', () => {
   })
 })
 
-describe('batches of messages', () => {
+describe('batches of messages:', () => {
   const read = (id: unknown, modern: boolean) =>
     JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: withMeta(controlParams(), modern) })
 
-  test.each(wireNames)('JR01: over %s, a batch is refused as a whole if the revision has no batches', async (name) => {
+  test.each(wireNames)('over %s, a batch is refused as a whole if the revision has no batches (JR01)', async (name) => {
     const wire = arena.wire(name)
     const one = read(1, wire.modern)
     for (const batch of [
@@ -217,7 +220,7 @@ describe('batches of messages', () => {
     }
   })
 
-  test('JR01: in a revision with batches, up to fifty messages are accepted, each answered by its id', async () => {
+  test('in a revision with batches, up to fifty messages are accepted, each answered by its id (JR01)', async () => {
     const target = await startFixture(arena.world, { transport: 'stdio' })
     for (const wire of [
       await openStdio(target, arena.world, '2025-03-26'),
@@ -252,7 +255,7 @@ describe('batches of messages', () => {
     }
   })
 
-  test('JR01: a batch cannot open a session, nor use revision 2026-07-28', async () => {
+  test('a batch cannot open a session, nor use revision 2026-07-28 (JR01)', async () => {
     const body = `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":${JSON.stringify({ protocolVersion: legacy, capabilities: {}, clientInfo: { name: 'x', version: '1' } })}}]`
     expect((await send(arena.http, arena.world, { headers: jsonHeaders, body })).status).toBe(400)
     const modernBatch = `[${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/list', params: { _meta: meta } })}]`

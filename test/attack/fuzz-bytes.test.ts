@@ -64,7 +64,7 @@ describe('the next request is answered after', () => {
     )
   })
 
-  test('random bodies over HTTP', async () => {
+  test('random bodies over HTTP, each of which is answered too', async () => {
     const wires = [arena.wire('http 2026-07-28'), arena.wire('http 2025-11-25')]
     await hold(
       'bodies',
@@ -88,7 +88,7 @@ describe('the next request is answered after', () => {
     )
   })
 
-  test('random headers over HTTP', async () => {
+  test('random headers over HTTP, each of which gets a known status', async () => {
     const names = fc.constantFrom(
       'Host',
       'Origin',

@@ -112,23 +112,26 @@ const swaps: Readonly<Record<string, () => readonly [path: string, target: strin
   'the branches': () => [join(repository.gitDir, 'refs/heads'), join(other.gitDir, 'refs/heads')],
 }
 
-describe('a link in the place of a file of a git directory', () => {
-  test.each(Object.keys(swaps))('GT18 %s: nothing of its target is served, at once or later', async (name) => {
-    const asked = await open()
-    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
-    const [path, target] = swaps[name]?.() ?? ['', '']
-    const putBack = replaceByLink(path, target)
-    for (let round = 0; round < 2; round++) {
-      const text = await answers(asked, ['HEAD', 'main', 'canary-branch', secret.commit])
+describe('a link in the place of a file of a git directory:', () => {
+  test.each(Object.keys(swaps))(
+    'nothing of the target of a link in the place of %s is served, at once or later (GT18)',
+    async (name) => {
+      const asked = await open()
+      expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+      const [path, target] = swaps[name]?.() ?? ['', '']
+      const putBack = replaceByLink(path, target)
+      for (let round = 0; round < 2; round++) {
+        const text = await answers(asked, ['HEAD', 'main', 'canary-branch', secret.commit])
+        expect(leaks(text), text).toBe(false)
+      }
+      putBack()
+      expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+      const text = await answers(asked, ['HEAD', 'main', 'canary-branch'])
       expect(leaks(text), text).toBe(false)
-    }
-    putBack()
-    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
-    const text = await answers(asked, ['HEAD', 'main', 'canary-branch'])
-    expect(leaks(text), text).toBe(false)
-  })
+    },
+  )
 
-  test('GT18 a branch that is a link to the branches of another repository is absent', async () => {
+  test('a branch that is a link to the branches of another repository is absent (GT18)', async () => {
     symlinkSync(join(other.gitDir, 'refs/heads'), join(repository.gitDir, 'refs/heads/evil'))
     symlinkSync(join(other.gitDir, 'refs/heads/main'), join(repository.gitDir, 'refs/heads/file'))
     expect(repository.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/evil/canary-branch')
@@ -141,7 +144,7 @@ describe('a link in the place of a file of a git directory', () => {
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
   })
 
-  test('GT16 a link in the place of an object or of a pack gives no object', async () => {
+  test('a link in the place of an object or of a pack gives no object (GT16)', async () => {
     const objects = join(repository.gitDir, 'objects')
     const ids = other.git('rev-list', '--objects', 'HEAD').split('\n')
     for (const line of ids) {
@@ -175,7 +178,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
 
     test.runIf(ways.includes(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
-      'GT18 discloses nothing of its target in the place of %s',
+      'discloses nothing of its target in the place of %s (GT18)',
       async (name) => {
         const [path, target] = swaps[name]?.() ?? ['', '']
         // Whatever ids the refs name, the objects are elsewhere.
@@ -201,7 +204,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     )
 
     test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
-      'GT16 discloses nothing of its target in the place of the packs',
+      'discloses nothing of its target in the place of the packs (GT16)',
       async () => {
         other.git('gc', '-q')
         repository.git('gc', '-q')
@@ -238,7 +241,7 @@ function openPaths(): readonly string[] {
 }
 
 test.runIf(process.platform === 'linux')(
-  'GT18 descriptors of git directories are closed after use',
+  'descriptors of git directories are closed after use (GT18)',
   { timeout: 180_000 },
   async () => {
     const count = () => openPaths().length
@@ -261,7 +264,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test.runIf(process.platform === 'linux')('GT18 git processes release a deleted pack', async () => {
+test.runIf(process.platform === 'linux')('git processes release a deleted pack (GT18)', async () => {
   repository.git('gc', '-q')
   const asked = await open()
   expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')

@@ -158,7 +158,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     commitTree(repository, writeRaw(repository, 'tree', rawTree([['100644', 'bomb.txt', oid]])), 'bomb')
   }
 
-  test('GT26 a file made from a gigantic delta is too large, and others are read meanwhile', async () => {
+  test('stays below its limit when a file made from a gigantic delta is refused as too large, and other files are read meanwhile (GT26)', async () => {
     plantBomb()
     const memory = watchChildren(/cat-file/)
     try {
@@ -176,7 +176,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   })
 
-  test('GT26 stays below its limit when a diff, a commit and a blame of a gigantic file are refused as too large', async () => {
+  test('stays below its limit when a diff, a commit and a blame of a gigantic file are refused as too large (GT26)', async () => {
     plantBomb()
     const memory = watchChildren(/git/)
     try {
@@ -191,7 +191,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   }, 240_000)
 
-  test('GT34 every git process has limits of memory, time and files', async () => {
+  test('is limited for every git process, as are its time and its files (GT34)', async () => {
     fillPlainly(repository)
     const limits: string[] = []
     const mark = `TRAP=${folder.path}/limits`
@@ -242,7 +242,7 @@ describe('a gigantic git index', () => {
     truncateSync(path, bytes)
   }
 
-  test('BM09 sparse shared indexes of gigabytes are not copied', async () => {
+  test('that is made of sparse shared indexes is not copied (BM09)', async () => {
     fillPlainly(repository)
     for (let i = 0; i < 8; i++) sparse(join(repository.gitDir, `sharedindex.${String(i).repeat(40)}`), 500 * mebibyte)
     const asked = await open()
@@ -250,7 +250,7 @@ describe('a gigantic git index', () => {
     expect(written()).toBeLessThan(10 * mebibyte)
   })
 
-  test('BM09 a gigantic index, or shared index, is ignored', async () => {
+  test('or a gigantic shared index makes the status unavailable, and files are still read (BM09)', async () => {
     fillPlainly(repository)
     repository.git('update-index', '--split-index')
     const shared = readdirSync(repository.gitDir).find((name) => name.startsWith('sharedindex.')) ?? ''

@@ -103,8 +103,8 @@ async function useEverything(asked: Asked, provider = opened.at(-1)): Promise<vo
       )
 }
 
-describe('hostile refs and paths in requests', () => {
-  test('GT01 a ref that looks like an output option writes no file', async () => {
+describe('hostile refs and paths in requests:', () => {
+  test('a ref that looks like an output option writes no file (GT01)', async () => {
     fillPlainly(repository)
     const file = join(folder.path, 'written')
     carelessly(repository, 'log', `--output=${file}`)
@@ -119,7 +119,7 @@ describe('hostile refs and paths in requests', () => {
     expect(existsSync(file)).toBe(false)
   })
 
-  test('GT02 a ref that looks like an option to run a program runs nothing', async () => {
+  test('a ref that looks like an option to run a program runs nothing (GT02)', async () => {
     fillPlainly(repository)
     const program = traps.set('exec')
     carelessly(repository, 'grep', `--open-files-in-pager=${program}`, 'one')
@@ -131,7 +131,7 @@ describe('hostile refs and paths in requests', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('GT03 a ref that looks like an option of git is absent', async () => {
+  test('a ref that looks like an option of git is absent (GT03)', async () => {
     fillPlainly(repository)
     const other = folder.repository('other')
     fillPlainly(other)
@@ -150,7 +150,7 @@ describe('hostile refs and paths in requests', () => {
       await expectNothingAt(asked, ref)
   })
 
-  test('GT04 a path that looks like a pathspec with magic is a plain path', async () => {
+  test('a path that looks like a pathspec with magic is a plain path (GT04)', async () => {
     const { first } = fillPlainly(repository)
     repository.write(':(top)*', 'a real name\n')
     repository.write('-x', 'a real option\n')
@@ -168,7 +168,7 @@ describe('hostile refs and paths in requests', () => {
     expect(await asked.text('log', { path: '-x' })).toContain('odd names')
   })
 
-  test('GT06 of the syntax of revisions, only names and ids are accepted', async () => {
+  test('of the syntax of revisions, only names and ids are accepted (GT06)', async () => {
     const { first } = fillPlainly(repository)
     expect(carelessly(repository, 'rev-parse', 'HEAD@{1}').trim()).toBe(first)
     const asked = await open()
@@ -197,7 +197,7 @@ describe('hostile refs and paths in requests', () => {
     for (const revision of revisions) await expectNothingAt(asked, revision)
   })
 
-  test('GT07 a ref or path with a line feed does not send a second query to git', async () => {
+  test('a ref or path with a line feed does not send a second query to git (GT07)', async () => {
     const { first, second } = fillPlainly(repository)
     const answers = repository.feed(`${first}:a.txt\n${second}:a.txt\n`, 'cat-file', '--batch-check')
     expect(answers.split('\n')).toHaveLength(2)
@@ -214,7 +214,7 @@ describe('hostile refs and paths in requests', () => {
     expect(texts).toEqual(['one\n', 'one\ntwo\n', 'b\n'])
   })
 
-  test('GT28 names of refs are taken literally', async () => {
+  test('names of refs are taken literally (GT28)', async () => {
     const { first, second } = fillPlainly(repository)
     for (const [name, at] of [
       ['heads/-x', first],
@@ -257,7 +257,7 @@ describe('hostile refs and paths in requests', () => {
   })
 })
 
-describe('programs that a repository tells git to run', () => {
+describe('programs that a repository tells git to run:', () => {
   const careless: readonly (readonly [row: string, trap: string, args: readonly string[]])[] = [
     ['GT08 a file system monitor', 'fsmonitor', ['status']],
     ['GT09 a text conversion', 'textconv', ['show', '--textconv', 'HEAD~1']],
@@ -271,7 +271,7 @@ describe('programs that a repository tells git to run', () => {
   /** Where everything is asked for. In all of them the same traps are set, as in the test that follows. */
   const asksAll = someOf('whatever is asked for', careless)
 
-  test.each(careless)('%s does not run, for any request', async (row, trap, args) => {
+  test.each(careless)('no program runs, for any request: %s', async (row, trap, args) => {
     fillPlainly(repository)
     arm(repository, traps)
     traps.clear()
@@ -284,7 +284,7 @@ describe('programs that a repository tells git to run', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('GT08 GT09 GT11 GT12 GT13 nothing runs in a repository with all of these settings', async () => {
+  test('nothing runs in a repository with all of these settings (GT08, GT09, GT11, GT12, GT13)', async () => {
     const { first, second } = fillPlainly(repository)
     arm(repository, traps)
     repository.write('staged.txt', 'staged\n')
@@ -301,7 +301,7 @@ describe('programs that a repository tells git to run', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('GT12 git does not write the index', async () => {
+  test('git does not write the index (GT12)', async () => {
     fillPlainly(repository)
     const index = join(repository.gitDir, 'index')
     const before = readFileSync(index)
@@ -313,7 +313,7 @@ describe('programs that a repository tells git to run', () => {
     expect(readdirSync(repository.gitDir)).not.toContain('index.lock')
   })
 
-  test('GT14 an included configuration file has no effect', async () => {
+  test('an included configuration file has no effect (GT14)', async () => {
     fillPlainly(repository)
     const included = join(folder.path, 'included')
     writeFileSync(included, `[core]\n\tfsmonitor = ${traps.set('included')}\n`)
@@ -326,7 +326,7 @@ describe('programs that a repository tells git to run', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('GT19 a repository inside a committed directory is not entered', async () => {
+  test('a repository inside a committed directory is not entered (GT19)', async () => {
     fillPlainly(repository)
     const nested = folder.repository('repository/nested', { bare: true })
     nested.git('config', 'core.bare', 'false')
@@ -345,7 +345,7 @@ describe('programs that a repository tells git to run', () => {
     expect(await outcome(git({ repository: join(repository.dir, 'plain') }))).toBe('invalid')
   })
 
-  test('GT24 a submodule is shown as the id of its commit, and is neither fetched nor entered', async () => {
+  test('a submodule is shown as the id of its commit, and is neither fetched nor entered (GT24)', async () => {
     fillPlainly(repository)
     const inner = folder.repository('repository/sub')
     const { second } = fillPlainly(inner)
@@ -367,7 +367,7 @@ describe('programs that a repository tells git to run', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('GT31 no variable of the server environment reaches git', async () => {
+  test('no variable of the server environment reaches git (GT31)', async () => {
     const { second } = fillPlainly(repository)
     const other = folder.repository('other')
     other.write('a.txt', 'elsewhere\n')
@@ -414,7 +414,7 @@ describe('programs that a repository tells git to run', () => {
     expect(existsSync(trace)).toBe(false)
   })
 
-  test('GT31 git gets exactly the environment variables of a fixed list', async () => {
+  test('git gets exactly the environment variables of a fixed list (GT31)', async () => {
     fillPlainly(repository)
     const seen = join(folder.path, 'environment')
     const fake = fakeGit(folder, 'fake', `env >> '${seen}'\nexec "$REAL" "$@"`)
@@ -462,7 +462,7 @@ describe('programs that a repository tells git to run', () => {
   })
 })
 
-describe('files of a git directory that point elsewhere', () => {
+describe('files of a git directory that point elsewhere:', () => {
   let other: GitRepository
   let secret: string
 
@@ -472,7 +472,7 @@ describe('files of a git directory that point elsewhere', () => {
     secret = other.commit('secret')
   })
 
-  test('GT16 objects are not read from a repository that was not named', async () => {
+  test('objects are not read from a repository that was not named (GT16)', async () => {
     fillPlainly(repository)
     const alternates = join(repository.gitDir, 'objects/info/alternates')
     writeFileSync(alternates, `${other.gitDir}/objects\n`)
@@ -489,7 +489,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await outcome(git({ repository: repository.dir, alternates: [between.dir] }))).toBe('unavailable')
   })
 
-  test('GT16 an alternate that is added later is refused, or ignored', async () => {
+  test('an alternate that is added later is refused, or ignored (GT16)', async () => {
     fillPlainly(repository)
     const late = await git({ repository: repository.dir })
     opened.push(late)
@@ -505,7 +505,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
   })
 
-  test.each(['pack', 'aa'])('GT16 a symbolic link in place of objects/%s is refused', async (name) => {
+  test.each(['pack', 'aa'])('a symbolic link in place of objects/%s is refused (GT16)', async (name) => {
     fillPlainly(repository)
     other.git('gc', '-q')
     const place = join(repository.gitDir, 'objects', name)
@@ -514,7 +514,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await outcome(git({ repository: repository.dir }))).toBe('unavailable')
   })
 
-  test('GT17 a .git file opens no repository that does not point back to it', async () => {
+  test('a .git file opens no repository that does not point back to it (GT17)', async () => {
     const dir = join(folder.path, 'fake')
     mkdirSync(dir)
     writeFileSync(join(dir, '.git'), `gitdir: ${other.gitDir}\n`)
@@ -529,7 +529,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await ask(linked).text('HEAD/secret.txt')).toBe('canary\n')
   })
 
-  test('GT17 a commondir file opens no other repository', async () => {
+  test('a commondir file opens no other repository (GT17)', async () => {
     fillPlainly(repository)
     writeFileSync(join(repository.gitDir, 'commondir'), `${other.gitDir}\n`)
     repository.git('update-ref', '--no-deref', 'HEAD', secret)
@@ -537,7 +537,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await outcome(git({ repository: repository.dir }))).toBe('invalid')
   })
 
-  test('GT18 a .git that is a symbolic link is refused', async () => {
+  test('a .git that is a symbolic link is refused (GT18)', async () => {
     const dir = join(folder.path, 'fake')
     mkdirSync(dir)
     symlinkSync(other.gitDir, join(dir, '.git'))
@@ -545,7 +545,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await outcome(git({ repository: dir }))).toBe('invalid')
   })
 
-  test.each(['objects', 'refs'])('GT18 a symbolic link in place of %s is refused', async (name) => {
+  test.each(['objects', 'refs'])('a symbolic link in place of %s is refused (GT18)', async (name) => {
     fillPlainly(repository)
     rmSync(join(repository.gitDir, name), { recursive: true })
     symlinkSync(join(other.gitDir, name), join(repository.gitDir, name))
@@ -553,7 +553,7 @@ describe('files of a git directory that point elsewhere', () => {
   })
 
   test.each(['packed-refs', 'refs/heads', 'config', 'shallow', 'HEAD', 'refs/heads/link', 'info/exclude', 'index'])(
-    'GT18 a symbolic link in place of %s is not followed, and nothing of its target is disclosed',
+    'a symbolic link in place of %s is not followed, and nothing of its target is disclosed (GT18)',
     async (name) => {
       fillPlainly(repository)
       const target = join(folder.path, 'passwd')
@@ -576,7 +576,7 @@ describe('files of a git directory that point elsewhere', () => {
     },
   )
 
-  test('GT18 a FIFO in place of a file blocks nothing', async () => {
+  test('a FIFO in place of a file blocks nothing (GT18)', async () => {
     fillPlainly(repository)
     for (const name of ['shallow', 'info/exclude', 'index']) {
       rmSync(join(repository.gitDir, name), { force: true })
@@ -587,7 +587,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await outcome(asked.read('status'))).toBe('unavailable')
   })
 
-  test('GT21 replace refs and grafts have no effect', async () => {
+  test('replace refs and grafts have no effect (GT21)', async () => {
     const { first, second } = fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const evil = repository.feed('replaced\n', 'hash-object', '-w', '--stdin')
@@ -602,7 +602,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await asked.text('blame/HEAD/a.txt')).not.toContain('replaced')
   })
 
-  test('GT23 a symbolic link is served as its text, and is never followed', async () => {
+  test('a symbolic link is served as its text, and is never followed (GT23)', async () => {
     fillPlainly(repository)
     symlinkSync('/etc/passwd', join(repository.dir, 'link'))
     symlinkSync('dir', join(repository.dir, 'folder'))
@@ -617,7 +617,7 @@ describe('files of a git directory that point elsewhere', () => {
     expect(await asked.text('status')).not.toContain('passwd')
   })
 
-  test('GT29 commits that no served ref reaches are absent', async () => {
+  test('commits that no served ref reaches are absent (GT29)', async () => {
     const { first } = fillPlainly(repository)
     repository.write('secret.txt', 'canary\n')
     const dangling = repository.commit('a secret')
@@ -659,7 +659,7 @@ describe('files of a git directory that point elsewhere', () => {
     await expectNothingAt(asked, ancestor)
   })
 
-  test('GT29 with the option "refs", only these refs are served', async () => {
+  test('with the option "refs", only these refs are served (GT29)', async () => {
     const { first, second } = fillPlainly(repository)
     repository.git('branch', 'public/a', first)
     repository.git('tag', 'v1', second)
@@ -674,8 +674,8 @@ describe('files of a git directory that point elsewhere', () => {
   })
 })
 
-describe('hostile git objects', () => {
-  test('GT22 tree entries with names that no path can hold are left out, and never used as paths', async () => {
+describe('hostile git objects:', () => {
+  test('tree entries with names that no path can hold are left out, and never used as paths (GT22)', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const inner = writeRaw(repository, 'tree', rawTree([['100644', 'x', blob]]))
@@ -724,7 +724,7 @@ describe('hostile git objects', () => {
     expect(await asked.text('commits/odd')).not.toContain('\u001b')
   })
 
-  test('GT22 endless and endlessly deep trees are listed only as far as requested', async () => {
+  test('endless and endlessly deep trees are listed only as far as requested (GT22)', async () => {
     fillPlainly(repository)
     let wide = writeRaw(repository, 'tree', rawTree([['100644', 'x', repository.git('rev-parse', 'HEAD:a.txt')]]))
     for (let i = 0; i < 12; i++)
@@ -747,7 +747,7 @@ describe('hostile git objects', () => {
     expect(await outcome(asked.read(`deep/${'d/'.repeat(400)}d0`))).toBe('not-found')
   })
 
-  test('GT26 a damaged object gives an error, and no part of its content', async () => {
+  test('a damaged object gives an error, and no part of its content (GT26)', async () => {
     fillPlainly(repository)
     const put = (path: string, text: string) => {
       repository.write(path, text)
@@ -787,7 +787,7 @@ describe('hostile git objects', () => {
     expect((await asked.paths()).length).toBeGreaterThan(damaged.length)
   })
 
-  test('GT26 a truncated pack gives an error, and the rest is served', async () => {
+  test('an object of a truncated pack is absent or unavailable (GT26)', async () => {
     fillPlainly(repository)
     repository.write(
       'noise.bin',
@@ -807,7 +807,7 @@ describe('hostile git objects', () => {
     expect(Array.isArray(blob)).toBe(true)
   })
 
-  test('GT27 while a branch moves, and objects are packed and pruned, a read gives one version or none', async () => {
+  test('while a branch moves, and objects are packed and pruned, a read gives one version or none (GT27)', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     const texts = new Set(['one\n', 'one\ntwo\n'])
@@ -840,7 +840,7 @@ describe('hostile git objects', () => {
     expect(await asked.text('renamed/a.txt')).toBe('one\n')
   })
 
-  test('GT32 characters that hide or reorder text are escaped, and long texts are truncated', async () => {
+  test('characters that hide or reorder text are escaped, and long texts are truncated (GT32)', async () => {
     repository.write('a.txt', 'one\n')
     repository.write('\u202efdp.txt', 'turned round\n')
     repository.commit(
@@ -874,7 +874,7 @@ describe('hostile git objects', () => {
     expect(forged.split('\n').filter((line) => line.startsWith('commit '))).toHaveLength(1)
   })
 
-  test('GT33 text in another encoding is decoded if the encoding is declared, and marked otherwise', async () => {
+  test('text in another encoding is decoded if the encoding is declared, and marked otherwise (GT33)', async () => {
     repository.write('a.txt', 'one\n')
     repository.git('add', '-A')
     const tree = repository.git('write-tree')
@@ -916,7 +916,7 @@ describe('hostile git objects', () => {
   })
 })
 
-describe('git processes that misbehave', () => {
+describe('git processes that misbehave:', () => {
   /** A git that is real but for one subcommand. */
   const except = (subcommand: string, script: string) =>
     fakeGit(folder, 'fake', `case " $* " in *" ${subcommand} "*) ${script} ;; esac\nexec "$REAL" "$@"`)
@@ -926,7 +926,7 @@ describe('git processes that misbehave', () => {
     ['diff-tree', 'commits/HEAD'],
     ['status', 'status'],
     ['blame', 'blame/HEAD/a.txt'],
-  ])('GT34 a git %s that hangs is killed with its child processes', async (subcommand, path) => {
+  ])('a git %s that hangs is killed with its child processes (GT34)', async (subcommand, path) => {
     fillPlainly(repository)
     const mark = `TRAP=${folder.path}/hangs`
     const asked = await open({ git: except(subcommand, `${mark} sleep 600 & ${mark} exec sleep 600`), timeoutMs: 3000 })
@@ -934,7 +934,7 @@ describe('git processes that misbehave', () => {
     await expect.poll(() => processesWith(mark), { timeout: 20_000 }).toEqual([])
   })
 
-  test('GT34 a git cat-file that hangs is killed, and the next one answers', async () => {
+  test('a git cat-file that hangs is killed, and the next one answers (GT34)', async () => {
     fillPlainly(repository)
     const mark = `TRAP=${folder.path}/hangs`
     const once = join(folder.path, 'once')
@@ -946,7 +946,7 @@ describe('git processes that misbehave', () => {
     await expect.poll(() => processesWith(mark), { timeout: 20_000 }).toEqual([])
   })
 
-  test('GT34 git processes end when their caller leaves, and when the provider closes', async () => {
+  test('git processes end when their caller leaves, and when the provider closes (GT34)', async () => {
     fillPlainly(repository)
     const mark = `TRAP=${folder.path}/hangs`
     await open({ git: except('log', `${mark} exec sleep 600`), timeoutMs: 60_000 })
@@ -967,7 +967,7 @@ describe('git processes that misbehave', () => {
     expect(await read(new AbortController().signal)).toBe('unavailable')
   })
 
-  test('GT34 a git that writes endlessly is killed', async () => {
+  test('a git that writes endlessly is killed (GT34)', async () => {
     fillPlainly(repository)
     const asked = await open({ git: except('diff-tree', 'exec yes'), maxBytes: 1024 * 1024 })
     const page = await asked.read('commits/HEAD')
@@ -975,7 +975,7 @@ describe('git processes that misbehave', () => {
     expect('text' in page && page.text.length).toBeLessThan(1024 * 1024)
   })
 
-  test('GT34 a git cat-file that dies is started again, and the request is answered', async () => {
+  test('a git cat-file that dies is started again, and the request is answered (GT34)', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
@@ -992,7 +992,7 @@ describe('git processes that misbehave', () => {
     }
   })
 
-  test('GT34 an invalid answer of git cat-file counts as no answer', async () => {
+  test('an invalid answer of git cat-file counts as no answer (GT34)', async () => {
     fillPlainly(repository)
     const asked = await open({ git: except('cat-file', "exec sh -c 'while read x; do echo canary canary; done'") })
     expect(await outcome(asked.read('HEAD/a.txt'))).toBe('unavailable')

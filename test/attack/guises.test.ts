@@ -25,7 +25,7 @@ async function listed(name: WireName): Promise<readonly Listed[]> {
 }
 
 describe('metadata of a hostile entry:', () => {
-  eachWire(wireNames)('UI27 UI28: valid members are sent, and invalid ones are left out, over %s', async (name) => {
+  eachWire(wireNames)('valid members are sent, and invalid ones are left out, over %s (UI27, UI28)', async (name) => {
     const wire = arena.wire(name)
     const { message, raw } = await arena.ask(wire, 'resources/directory/read', { uri: 'guise://hostile/' })
     const resources = (message?.result?.resources ?? []) as readonly Listed[]
@@ -50,12 +50,12 @@ describe('metadata of a hostile entry:', () => {
     }
   })
 
-  eachWire(wireNames)('UI17: only icons with https: or data: URIs are sent over %s', async (name) => {
+  eachWire(wireNames)('only icons with https: or data: URIs are sent over %s (UI17)', async (name) => {
     const { icons } = (await listed(name)).find(({ uri }) => uri.endsWith('icons.txt')) ?? {}
     expect(icons?.map(({ src }) => src)).toEqual(['https://example.org/icon.png', 'data:image/png;base64,AA=='])
   })
 
-  eachWire(wireNames)('UI16 UI26: names and titles are sent without control characters over %s', async (name) => {
+  eachWire(wireNames)('names and titles are sent without control characters over %s (UI16, UI26)', async (name) => {
     for (const { name: shown, title = '' } of await listed(name))
       expect(shown + title).not.toMatch(/\p{Cc}|\p{Zl}|\p{Zp}/u)
   })
@@ -73,7 +73,7 @@ describe('in a terminal,', () => {
   }
 
   test.each(Object.entries(commands))(
-    'UI16 UI21 UI26: %s prints no control character of a name or title',
+    '%s prints no control character of a name or title (UI16, UI21, UI26)',
     async (_, args) => {
       const url = String(arena.http.url)
       const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
@@ -82,7 +82,7 @@ describe('in a terminal,', () => {
     },
   )
 
-  test('UI21: control characters in names of files and in configurations are not printed', async () => {
+  test('control characters in names of files and in configurations are not printed (UI21)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))
     for (const text of steering) writeFileSync(join(folder, `a${text.replaceAll('/', '')}b`), '')
     for (const args of [

@@ -8,8 +8,8 @@ import { withMeta } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, own, tell } = rawOf(arena)
 
-describe('HTTP bodies', () => {
-  test('HT19: a body that announces too great a length is refused before it is read', async () => {
+describe('HTTP bodies:', () => {
+  test('a body that announces too great a length is refused before it is read (HT19)', async () => {
     for (const length of ['1048577', '4194305', '1000000000000', '9007199254740991']) {
       const answer = await tell(`${head({ 'content-length': length })}\r\n`)
       expect(answer.statuses, length).toEqual([413])
@@ -17,7 +17,7 @@ describe('HTTP bodies', () => {
     }
   })
 
-  test('HT19: endless chunks are refused at the limit, and not buffered', async () => {
+  test('endless chunks are refused at the limit, and not buffered (HT19)', async () => {
     const before = arena.http.facts().resident
     async function* endless() {
       yield `${head({ 'transfer-encoding': 'chunked' })}\r\n`
@@ -29,7 +29,7 @@ describe('HTTP bodies', () => {
     expect(arena.http.facts().resident - before).toBeLessThan(100)
   })
 
-  test('HT19: a compressed body is refused', async () => {
+  test('a compressed body is refused (HT19)', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '))
     const honestly = gzipSync(bodyOf())
     for (const [encoding, body] of [
@@ -51,7 +51,7 @@ describe('HTTP bodies', () => {
     expect([400, 415, 501], 'as a transfer').toContain(statuses[0])
   })
 
-  test('HT19: a body shorter than its Content-Length is never processed', async () => {
+  test('a body shorter than its Content-Length is never processed (HT19)', async () => {
     const body = bodyOf()
     const { statuses, text } = await tell(`${head({ 'content-length': String(body.length + 1) })}\r\n${body}`, {
       quiet: 300,
@@ -59,14 +59,14 @@ describe('HTTP bodies', () => {
     expect(statuses, text).toEqual([])
   })
 
-  test('HT17: of a body longer than its Content-Length, the announced part is processed, and the rest is not taken for a request', async () => {
+  test('of a body longer than its Content-Length, the announced part is processed, and the rest is not taken for a request (HT17)', async () => {
     const body = bodyOf()
     const { statuses, text } = await tell(`${head({ 'content-length': String(body.length) })}\r\n${body}xyz`)
     // The complaint about the rest may overtake the answer, and ends the connection.
     expect([[200], [200, 400], [400]], text.slice(-200)).toContainEqual(statuses)
   })
 
-  test('HT18: a client that expects 100-continue gets it, or a refusal, and delays no other client', async () => {
+  test('a client that expects 100-continue gets it, or a refusal, and delays no other client (HT18)', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     const waits = await tell(`${head({ ...length, expect: '100-continue' })}\r\n`, { quiet: 200 })
     expect([100, 417]).toContain(waits.statuses[0])
@@ -80,7 +80,7 @@ describe('HTTP bodies', () => {
     await control(arena.wire('http 2026-07-28'))
   })
 
-  test('HT18: Upgrade, CONNECT, TRACE and OPTIONS * are refused', async () => {
+  test('Upgrade, CONNECT, TRACE and OPTIONS * are refused (HT18)', async () => {
     const cases: Readonly<Record<string, string>> = {
       'a web socket': `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n\r\n`,
       'HTTP/2': `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`,
@@ -105,7 +105,7 @@ describe('HTTP bodies', () => {
     expect(offered.statuses).not.toContain(101)
   })
 
-  test('HT31: no request can forge an event of a stream', async () => {
+  test('no request can forge an event of a stream (HT31)', async () => {
     const evil = '\n\ndata: {"forged":1}\r\n\r\nevent: x\rdata: y\u2028\u0085'
     const params = { uri: 'slow://source/hang', _meta: { progressToken: evil } }
     const body = JSON.stringify({ jsonrpc: '2.0', id: evil, method: 'resources/read', params: withMeta(params, true) })

@@ -7,8 +7,8 @@ import { type Answer, modern } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)
 
-describe('HTTP headers of a request', () => {
-  test('HT06: types that any web page may post are refused with 415', async () => {
+describe('HTTP headers of a request:', () => {
+  test('types that any web page may post are refused with 415 (HT06)', async () => {
     for (const type of [
       'text/plain',
       'text/plain;charset=UTF-8',
@@ -23,7 +23,7 @@ describe('HTTP headers of a request', () => {
       expectRefused(await ask({ 'content-type': type }), 415, type)
   })
 
-  test('HT07: a Content-Type that is missing, or is not JSON in UTF-8, is refused', async () => {
+  test('a Content-Type that is missing, or is not JSON in UTF-8, is refused (HT07)', async () => {
     for (const type of [
       'application/json; charset=latin1',
       'application/json, x',
@@ -47,7 +47,7 @@ describe('HTTP headers of a request', () => {
     else expectRefused(long as Answer, [431, 400], 'long')
   })
 
-  test('HT08: an Accept that allows neither form of an answer is refused with 406, any other is served', async () => {
+  test('an Accept that allows neither form of an answer is refused with 406, any other is served (HT08)', async () => {
     for (const accept of [
       'text/html',
       'image/*',
@@ -76,7 +76,7 @@ describe('HTTP headers of a request', () => {
       expect((await ask({ accept })).status, accept).toBe(200)
   })
 
-  test('HT09: a protocol version header that is missing, different or repeated is refused with -32020 or -32022', async () => {
+  test('a protocol version header that is missing, different or repeated is refused with -32020 or -32022 (HT09)', async () => {
     for (const version of [
       undefined,
       '2025-11-25',
@@ -112,7 +112,7 @@ describe('HTTP headers of a request', () => {
     }
   })
 
-  test('HT11: a name in a header that differs from the body in any byte is refused with -32020', async () => {
+  test('a name in a header that differs from the body in any byte is refused with -32020 (HT11)', async () => {
     const { uri } = control()
     const others = [
       undefined,
@@ -143,7 +143,7 @@ describe('HTTP headers of a request', () => {
     expectRefused(spaced, 400, 'a space behind')
   })
 
-  test('HT12: a header value with the base64 sentinel is decoded strictly, or refused', async () => {
+  test('a header value with the base64 sentinel is decoded strictly, or refused (HT12)', async () => {
     // One whose base64 ends in padding, which may not be left out.
     const uris = [control().uri, `${arena.world.address}/abc`]
     const uri = uris.find((one) => Buffer.byteLength(one) % 3 !== 0) ?? expect.fail('neither has padding')
@@ -186,14 +186,14 @@ describe('HTTP headers of a request', () => {
     expectRefused(await ask({ 'mcp-name': url }, bodyOf({ uri: odd })), 400, url)
   })
 
-  test('HT13: a value that looks like the base64 sentinel must be encoded', async () => {
+  test('a value that looks like the base64 sentinel must be encoded (HT13)', async () => {
     const uri = '=?base64?eA==?='
     expectRefused(await ask({ 'mcp-name': uri }, bodyOf({ uri })), 400, uri)
     const answer = await ask({ 'mcp-name': headerValue(uri) }, bodyOf({ uri }))
     expect(answer.message?.error?.code).toBe(-32602)
   })
 
-  test('HT14: a name beyond ASCII must be encoded', async () => {
+  test('a name beyond ASCII must be encoded (HT14)', async () => {
     const uri = `${arena.world.address}/ü.txt`
     expectRefused(await ask({ 'mcp-name': uri }, bodyOf({ uri })), 400, 'Latin-1')
     const utf8 = Buffer.from(uri).toString('latin1')

@@ -10,8 +10,8 @@ import { expectOneRefusal, rawOf } from './harness/raw.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, honest, own, small, tell } = rawOf(arena)
 
-describe('the head of an HTTP request', () => {
-  test('HT03: a Host that is missing, repeated, empty, or contradicted by the target is refused', async () => {
+describe('the head of an HTTP request:', () => {
+  test('a Host that is missing, repeated, empty, or contradicted by the target is refused (HT03)', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     const cases: Readonly<Record<string, string>> = {
       none: head({ ...length, host: undefined }),
@@ -33,7 +33,7 @@ describe('the head of an HTTP request', () => {
     for (const [what, top] of Object.entries(cases)) expectOneRefusal(await tell(`${top}\r\n${bodyOf()}`), what)
   })
 
-  test('HT14: folded headers, control characters and bytes beyond ASCII are refused or taken literally', async () => {
+  test('folded headers, control characters and bytes beyond ASCII are refused or taken literally (HT14)', async () => {
     const { uri } = small()
     const length = { 'content-length': String(bodyOf().length) }
     const cases: Readonly<Record<string, string>> = {
@@ -60,7 +60,7 @@ describe('the head of an HTTP request', () => {
     }
   })
 
-  test('HT14: thousands of headers, and a header of a megabyte, are refused', async () => {
+  test('thousands of headers, a header of a megabyte, and a long URI are refused with 431 or 414, or get one ordinary answer (HT14)', async () => {
     const length = { 'content-length': String(bodyOf().length) }
     for (const more of [
       'x: y\r\n'.repeat(10_000),
@@ -78,8 +78,8 @@ describe('the head of an HTTP request', () => {
   })
 })
 
-describe('the end of an HTTP request', () => {
-  test('HT17: a request with an ambiguous end is refused, and nothing after it is processed', async () => {
+describe('the end of an HTTP request:', () => {
+  test('a request with an ambiguous end is refused, and nothing after it is processed (HT17)', async () => {
     const body = bodyOf()
     const hidden = honest(bodyOf(small(), 'hidden'))
     const cases: Readonly<Record<string, string>> = {
@@ -118,7 +118,7 @@ describe('the end of an HTTP request', () => {
     }
   })
 
-  test('HT17: chunk extensions and trailers do not change the body, or are refused', async () => {
+  test('chunk extensions and trailers do not change the body, or are refused (HT17)', async () => {
     const body = bodyOf()
     const size = body.length.toString(16)
     const top = head({ 'transfer-encoding': 'chunked' })
@@ -135,7 +135,7 @@ describe('the end of an HTTP request', () => {
     }
   })
 
-  test('HT26: pipelined requests are answered in order, each with its own authorization', async () => {
+  test('pipelined requests are answered in order, each with its own authorization (HT26)', async () => {
     const denied = { uri: 'rule://guarded/denied.txt' }
     const deniedBody = bodyOf(denied, 'denied')
     const requests = [
@@ -153,7 +153,7 @@ describe('the end of an HTTP request', () => {
 
   const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
 
-  test('HT26: any number of pipelined requests is answered in order, and other clients do not wait', async () => {
+  test('300 pipelined requests are answered in order, and other clients do not wait (HT26)', async () => {
     const before = arena.http.facts().resident
     const count = 300
     let over = false
@@ -172,7 +172,7 @@ describe('the end of an HTTP request', () => {
     expect(arena.http.facts().resident - before).toBeLessThan(100)
   }, 120_000)
 
-  test('HT26: little is read from a client that sends requests and reads no answers', async () => {
+  test('little is read from a client that sends requests and reads no answers (HT26)', async () => {
     const before = arena.http.facts().resident
     writeFileSync(join(arena.world.root, 'wide.txt'), 'wide '.repeat(20_000))
     const wide = { uri: `${arena.world.address}/wide.txt` }
@@ -199,7 +199,7 @@ describe('the end of an HTTP request', () => {
     for (const socket of sockets) socket.destroy()
   }, 120_000)
 
-  test('HT26: a client that sends thousands of requests in one packet is disconnected', async () => {
+  test('a client that sends thousands of requests in one packet is disconnected (HT26)', async () => {
     const before = arena.http.facts().resident
     const tiny = `GET / HTTP/1.1\r\nHost: ${own()}\r\n\r\n`
     for (let i = 0; i < 20; i++) {

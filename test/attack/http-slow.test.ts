@@ -16,11 +16,11 @@ const arena = useArena({ limits: deadlines }, startFixture, { work: 60_000, only
 const { bodyOf, head, honest, own, tell } = rawOf(arena)
 
 describe('slow HTTP clients', () => {
-  test('HT18 HT21: have by default 10 seconds for headers, 30 for a request, and a minute to read an answer', () => {
+  test('have by default 10 seconds for headers, 30 for a request, and a minute to read an answer (HT18, HT21)', () => {
     expect(defaultLimits).toMatchObject({ headersTime: 10_000, requestTime: 30_000, slow: 60_000, stalled: 45_000 })
   })
 
-  test('HT24: hold no descriptor of the server after it has closed their connection', async () => {
+  test('hold no descriptor of the server after it has closed their connection (HT24)', async () => {
     const { hostname, port } = arena.http.url as URL
     const before = arena.http.facts().descriptors
     const said = [
@@ -48,7 +48,7 @@ describe('slow HTTP clients', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('HT21: that do not read their large answers share one limit, and other clients are served', async () => {
+  test('that do not read their large answers share one limit, and other clients are served (HT21)', async () => {
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }
     const body = bodyOf(large)
@@ -81,7 +81,7 @@ describe('slow HTTP clients', () => {
     expect(left).toBeLessThanOrEqual(descriptors)
   })
 
-  test('HT18 HT21: are disconnected, and other clients do not notice', async () => {
+  test('are disconnected, and other clients do not notice (HT18, HT21)', async () => {
     // More than the buffers of the system between the two take.
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }

@@ -7,8 +7,8 @@ import { type Answer, initialize, modern } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control, own, port } = postsOf(arena)
 
-describe('Host and Origin', () => {
-  test('HT01: an Origin that is not exactly in the list is refused with 403', async () => {
+describe('Host and Origin:', () => {
+  test('an Origin that is not exactly in the list is refused with 403 (HT01)', async () => {
     const origins = [
       'http://evil',
       'null',
@@ -53,11 +53,11 @@ describe('Host and Origin', () => {
       expect((await ask({ origin })).status, origin).toBe(200)
   })
 
-  test('HT02: a request without Origin is accepted', async () => {
+  test('a request without Origin is accepted (HT02)', async () => {
     expect((await ask({})).status).toBe(200)
   })
 
-  test('HT03 HT04: a Host that is not exactly in the list is refused with 403, with any Origin', async () => {
+  test('a Host that is not exactly in the list is refused with 403, with any Origin (HT03, HT04)', async () => {
     const hosts = [
       'evil',
       `evil:${port()}`,
@@ -92,7 +92,7 @@ describe('Host and Origin', () => {
       expect((await ask({ host })).status, host).toBe(200)
   })
 
-  test('HT16: forwarding headers of proxies are ignored, and not repeated', async () => {
+  test('forwarding headers of proxies are ignored, and not repeated (HT16)', async () => {
     const spoofed = {
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': 'evil',
@@ -113,8 +113,8 @@ describe('Host and Origin', () => {
   })
 })
 
-describe('routes and methods', () => {
-  test('HT28: only the route is served, with or without a query and a final slash', async () => {
+describe('routes and methods:', () => {
+  test('only the route is served, with or without a query and a final slash (HT28)', async () => {
     const { pathname } = arena.http.url as URL
     for (const path of [`${pathname}/`, `${pathname}?`, `${pathname}?x=1`, `http://${own()}${pathname}`])
       expect((await ask({}, bodyOf(), path)).status, path).toBe(200)
@@ -153,7 +153,7 @@ describe('routes and methods', () => {
     for (const path of paths) expectRefused(await ask({}, bodyOf(), path), [404, 400, 405], path)
   })
 
-  test('HT29: the probes say only that the server runs', async () => {
+  test('the probes say only that the server runs (HT29)', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const answer = await send(arena.http, arena.world, { method: 'GET', path, headers: { host: 'evil' } })
       expect(answer.status).toBe(200)
@@ -182,7 +182,7 @@ describe('routes and methods', () => {
       expectRefused(await send(arena.http, arena.world, { method: 'GET', path, headers: {} }), 404, path)
   })
 
-  test('HT34: GET and DELETE are for sessions, and all other methods are refused', async () => {
+  test('GET and DELETE are for sessions, and all other methods are refused (HT34)', async () => {
     const get = (headers: Record<string, string>, method = 'GET') => send(arena.http, arena.world, { method, headers })
     expectRefused(await get({ 'mcp-protocol-version': modern, accept: 'text/event-stream' }), 405, 'GET')
     expectRefused(await get({ 'mcp-protocol-version': modern, 'mcp-session-id': 'x' }, 'DELETE'), 405, 'DELETE')
@@ -215,8 +215,8 @@ describe('routes and methods', () => {
   })
 })
 
-describe('HTTP answers', () => {
-  test('HT32: no header of an answer repeats parts of the request', async () => {
+describe('HTTP answers:', () => {
+  test('no header of an answer repeats parts of the request (HT32)', async () => {
     const { headers = [] } = await ask({
       'mcp-session-id': 'x-evil',
       'last-event-id': 'x-evil',
@@ -235,14 +235,14 @@ describe('HTTP answers', () => {
     expect(headers.map(([name]) => name)).not.toContain('x-powered-by')
   })
 
-  test('HT36: answers are not compressed, with any Accept-Encoding', async () => {
+  test('answers are not compressed, with any Accept-Encoding (HT36)', async () => {
     for (const encoding of ['gzip', 'br', 'deflate', 'zstd', '*', 'gzip, br;q=1', 'identity;q=0, gzip'])
       expect(Object.fromEntries((await ask({ 'accept-encoding': encoding })).headers ?? [])).not.toHaveProperty(
         'content-encoding',
       )
   })
 
-  test('HT26: requests on one connection are independent', async () => {
+  test('the same ids in two sessions at once get each session its own answers (HT26)', async () => {
     const wires = [
       await openHttp(arena.http, arena.world, '2025-11-25'),
       await openHttp(arena.http, arena.world, '2025-06-18'),

@@ -76,32 +76,32 @@ const forbidden = () => [
   'none://none/none',
 ]
 
-describe('a hidden resource and an absent one (O6)', () => {
-  eachWire(wireNames)('O6: get the same answer when they are requested as skills, over %s', async (name) => {
+describe('a hidden resource and an absent one', () => {
+  eachWire(wireNames)('get the same answer when they are requested as skills, over %s (O6)', async (name) => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
     expect([...shapes.values()]).toHaveLength(1)
     expect([...shapes.keys()][0]).toContain('No skill is served at this URI')
   })
 
-  eachWire(wireNames)('O6: get the same answer when they are read, over %s', async (name) => {
+  eachWire(wireNames)('get the same answer when they are read, over %s (O6)', async (name) => {
     const shapes = await shapesOf(arena.wire(name), forbidden(), 'resources/read')
     expect([...shapes.values()].map((uris) => uris[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)('O6: get the same answer when they are listed as directories, over %s', async (name) => {
+  eachWire(wireNames)('get the same answer when they are listed as directories, over %s (O6)', async (name) => {
     const uris = forbidden().flatMap((uri) => (uri.endsWith('/') ? [uri] : [uri, `${uri}/`]))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/directory/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)('O6: get the same answer when they are read with a final slash, over %s', async (name) => {
+  eachWire(wireNames)('get the same answer when they are read with a final slash, over %s (O6)', async (name) => {
     const uris = forbidden().map((uri) => (uri.endsWith('/') ? uri : `${uri}/`))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)('O6: get the same answer to a query, a range or a cursor over %s', async (name) => {
+  eachWire(wireNames)('get the same answer to a query, a range or a cursor over %s (O6)', async (name) => {
     const wire = arena.wire(name)
     const pairs: readonly (readonly [string, string])[] = [
       ['rule://guarded/denied.txt', 'rule://guarded/denied/none.txt'],
@@ -139,7 +139,7 @@ describe('a hidden resource and an absent one (O6)', () => {
     }
   })
 
-  eachWire(wireNames)('TM09: are neither completed nor counted by a completion over %s', async (name) => {
+  eachWire(wireNames)('are neither completed nor counted by a completion over %s (TM09)', async (name) => {
     const wire = arena.wire(name)
     const complete = async (uri: string, value: string) => {
       const ref = { type: 'ref/resource', uri }
@@ -169,54 +169,57 @@ describe('a hidden resource and an absent one (O6)', () => {
     expect(shapes.size).toBe(1)
   })
 
-  eachWire(wireNames)('TM11: are not completed by a text with wildcards or escapes over %s', async (name) => {
-    const wire = arena.wire(name)
-    const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
-    for (const value of [
-      '%',
-      '_',
-      '*',
-      '?',
-      '**',
-      '[a-z]',
-      '{a,b}',
-      '.*',
-      '(a+)+$',
-      '^',
-      '\\',
-      "'",
-      '"',
-      ';',
-      '--',
-      '\0',
-      '\n',
-      '\u202e',
-      '~',
-      '$HOME',
-      '`id`',
-      '..',
-      '.',
-      '/',
-      '//',
-      '%2e%2e',
-      '%00',
-      'a/../',
-      './',
-      '\ud83d',
-      'x'.repeat(100_000),
-      '/'.repeat(100_000),
-      'dir/'.repeat(20_000),
-      '(((((((((('.repeat(1000),
-    ]) {
-      const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
-      const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
-      for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
-    }
-  })
+  eachWire(wireNames)(
+    'are not completed by wildcards or escapes: each completion begins with the typed text, over %s (TM11)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
+      for (const value of [
+        '%',
+        '_',
+        '*',
+        '?',
+        '**',
+        '[a-z]',
+        '{a,b}',
+        '.*',
+        '(a+)+$',
+        '^',
+        '\\',
+        "'",
+        '"',
+        ';',
+        '--',
+        '\0',
+        '\n',
+        '\u202e',
+        '~',
+        '$HOME',
+        '`id`',
+        '..',
+        '.',
+        '/',
+        '//',
+        '%2e%2e',
+        '%00',
+        'a/../',
+        './',
+        '\ud83d',
+        'x'.repeat(100_000),
+        '/'.repeat(100_000),
+        'dir/'.repeat(20_000),
+        '(((((((((('.repeat(1000),
+      ]) {
+        const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
+        const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
+        for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
+      }
+    },
+  )
 })
 
 describe('a source that does not answer', () => {
-  test('O6: is not named to callers who may see none of its resources', async () => {
+  test('is not named to callers who may see none of its resources (O6)', async () => {
     const down: Provider = {
       async *list() {
         yield* []

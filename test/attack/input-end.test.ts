@@ -19,14 +19,14 @@ afterAll(() => {
 
 const { fresh, urlOf, small, large } = freshWires(() => world)
 
-describe('the end of the input of a stdio server (D2)', () => {
-  test.each(revisions)('D2: an idle process exits at once, over stdio %s', async (version) => {
+describe('the end of the input of a stdio server:', () => {
+  test.each(revisions)('an idle process exits at once, over stdio %s', async (version) => {
     const wire = await fresh(version)
     wire.target.input.end()
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(revisions)('D2: requests sent before the end are answered, over stdio %s', async (version) => {
+  test.each(revisions)('requests sent before the end are answered, over stdio %s', async (version) => {
     const wire = await fresh(version, 60_000)
     const ids = Array.from({ length: 300 }, (_, i) => `e${i}`)
     const answers = ids.map((id) => wire.pipe.answerTo(id))
@@ -35,7 +35,7 @@ describe('the end of the input of a stdio server (D2)', () => {
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(revisions)('D2: a last message without a line end is answered, over stdio %s', async (version) => {
+  test.each(revisions)('a last message without a line end is answered, over stdio %s', async (version) => {
     const wire = await fresh(version)
     const answer = wire.pipe.answerTo('last')
     wire.target.input.end(lineOf(wire, 'last', small()).trim())
@@ -44,7 +44,7 @@ describe('the end of the input of a stdio server (D2)', () => {
   })
 
   test.each(revisions)(
-    'D2: hanging sources do not delay the exit, once no answer has come for four seconds, over stdio %s',
+    'hanging sources do not delay the exit once no answer has come for a while, over stdio %s',
     async (version) => {
       // Once as by default, which is four seconds.
       const wire = await fresh(version, version === '2026-07-28' ? undefined : 1000)
@@ -57,7 +57,7 @@ describe('the end of the input of a stdio server (D2)', () => {
   )
 
   test.each(revisions)(
-    'D2: a client that neither writes nor reads does not prevent the exit, over stdio %s',
+    'a client that neither writes nor reads does not prevent the exit, over stdio %s',
     async (version) => {
       const wire = await fresh(version, 1000)
       wire.pipe.pause()
@@ -68,7 +68,7 @@ describe('the end of the input of a stdio server (D2)', () => {
     },
   )
 
-  test('D2: with hundreds of requests queued behind hanging ones, the process exits', async () => {
+  test('with hundreds of requests queued behind hanging ones, the process exits', async () => {
     const wire = await fresh('2026-07-28', 1000)
     let lines = ''
     for (let i = 0; i < 900; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })

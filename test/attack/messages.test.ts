@@ -7,8 +7,8 @@ import { eachWire } from './harness/wires.ts'
 const arena = useArena()
 const { control, idOf, requestOf, tell, without } = messagesOf(arena)
 
-describe('hostile messages', () => {
-  eachWire(wireNames)('JR07: a message without "jsonrpc": "2.0" is refused over %s', async (name) => {
+describe('hostile messages:', () => {
+  eachWire(wireNames)('a message without "jsonrpc": "2.0" is refused over %s (JR07)', async (name) => {
     const wire = arena.wire(name)
     for (const jsonrpc of ['1.0', 2, 2.0, '2', '2.0 ', '', null, ['2.0'], { version: '2.0' }, true]) {
       const { message, raw } = await tell(wire, requestOf(wire, { jsonrpc }))
@@ -21,7 +21,7 @@ describe('hostile messages', () => {
     })
   })
 
-  eachWire(wireNames)('JR08: an unknown or misspelt method is refused over %s', async (name) => {
+  eachWire(wireNames)('an unknown or misspelt method is refused over %s (JR08)', async (name) => {
     const wire = arena.wire(name)
     const methods = [
       '',
@@ -74,7 +74,7 @@ describe('hostile messages', () => {
       expect((await tell(wire, requestOf(wire, { method }))).message?.error?.code).toBe(-32600)
   })
 
-  eachWire(wireNames)('JR09: params that are not an object are refused over %s', async (name) => {
+  eachWire(wireNames)('params that are not an object are refused over %s (JR09)', async (name) => {
     const wire = arena.wire(name)
     for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
       const { message, raw } = await tell(wire, requestOf(wire, { params }))
@@ -88,7 +88,7 @@ describe('hostile messages', () => {
   })
 
   eachWire(wireNames)(
-    'JR06: an id that is neither a string nor an integer is refused, and a valid one is returned unchanged, over %s',
+    'an id that is neither a string nor an integer is refused, and a valid one is returned unchanged, over %s (JR06)',
     async (name) => {
       const wire = arena.wire(name)
       for (const id of [null, 1.5, {}, [], [1], true, false, 2 ** 53, -(2 ** 53), 'x'.repeat(1025)])
@@ -122,7 +122,7 @@ describe('hostile messages', () => {
     },
   )
 
-  eachWire(wireNames)('JR03: members with names such as __proto__ change nothing over %s', async (name) => {
+  eachWire(wireNames)('members with names such as __proto__ change nothing over %s (JR03)', async (name) => {
     const wire = arena.wire(name)
     const evil = '{"polluted":"yes","toString":1,"uri":"file:///etc/passwd"}'
     const inject = (json: string, where: string) =>
@@ -157,42 +157,45 @@ describe('hostile messages', () => {
     expect(state.raw.toString()).not.toContain('polluted\\":[\\"')
   })
 
-  eachWire(wireNames)('JR13: a lone surrogate anywhere in a request does no harm over %s', async (name) => {
-    const wire = arena.wire(name)
-    const bad = '\ud800'
-    const asked: readonly (readonly [string, Params])[] = [
-      ['resources/list', { cursor: bad }],
-      ['resources/list', { [bad]: bad }],
-      ['resources/list', { _meta: { [bad]: bad, progressToken: bad } }],
-      ['completion/complete', { ref: { type: 'ref/resource', uri: bad }, argument: { name: bad, value: bad } }],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: bad },
-        },
-      ],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: 'a' },
-          context: { arguments: { path: bad, [bad]: bad } },
-        },
-      ],
-      ['resources/directory/read', { uri: bad }],
-      ['skills/get', { uri: bad }],
-      ['skills/list', { cursor: bad }],
-    ]
-    for (const [method, params] of asked) {
-      const { raw } = await arena.ask(wire, method, params)
-      expect(raw.toString()).not.toMatch(/\\ud800/i)
-    }
-  })
+  eachWire(wireNames)(
+    'a lone surrogate anywhere in a request is repeated in no answer over %s (JR13)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const bad = '\ud800'
+      const asked: readonly (readonly [string, Params])[] = [
+        ['resources/list', { cursor: bad }],
+        ['resources/list', { [bad]: bad }],
+        ['resources/list', { _meta: { [bad]: bad, progressToken: bad } }],
+        ['completion/complete', { ref: { type: 'ref/resource', uri: bad }, argument: { name: bad, value: bad } }],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: bad },
+          },
+        ],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: 'a' },
+            context: { arguments: { path: bad, [bad]: bad } },
+          },
+        ],
+        ['resources/directory/read', { uri: bad }],
+        ['skills/get', { uri: bad }],
+        ['skills/list', { cursor: bad }],
+      ]
+      for (const [method, params] of asked) {
+        const { raw } = await arena.ask(wire, method, params)
+        expect(raw.toString()).not.toMatch(/\\ud800/i)
+      }
+    },
+  )
 })
 
-describe('hostile params', () => {
-  eachWire(wireNames)('JR32: a megabyte of wrong params gets a short error over %s', async (name) => {
+describe('hostile params:', () => {
+  eachWire(wireNames)('a megabyte of wrong params gets a short error over %s (JR32)', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)
     const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))

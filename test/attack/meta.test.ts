@@ -11,12 +11,12 @@ const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
 const { control, idOf, requestOf, tell } = messagesOf(arena)
 
-describe('_meta of a request', () => {
+describe('_meta of a request:', () => {
   const version = 'io.modelcontextprotocol/protocolVersion'
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
 
-  eachWire(modernNames)('JR22: a _meta that is malformed or has wrong values is refused over %s', async (name) => {
+  eachWire(modernNames)('a _meta that is malformed or has wrong values is refused over %s (JR22)', async (name) => {
     const wire = arena.wire(name)
     const own = withMeta({}, true)._meta as Params
     const cases: readonly (readonly [unknown, number])[] = [
@@ -55,7 +55,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  test('JR22: a header of revision 2026-07-28 without _meta does not select that revision', async () => {
+  test('a request with the header of revision 2026-07-28 and without its _meta is refused (JR22)', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const params of [control(), { ...control(), _meta: {} }]) {
       const { message, status } = await tell(wire, requestOf(wire, { params }))
@@ -64,7 +64,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  eachWire(wireNames)('JR22 JR23: unknown keys of any size are ignored, and not logged, over %s', async (name) => {
+  eachWire(wireNames)('unknown keys of any size are ignored, and not logged, over %s (JR22, JR23)', async (name) => {
     const wire = arena.wire(name)
     const odd: Params = {
       traceparent: '00-zz-\r\n-01',
@@ -84,7 +84,7 @@ describe('_meta of a request', () => {
     expect(wire.target.errors()).not.toMatch(/baggage-|00-zz|\u001b/)
   })
 
-  eachWire(wireNames)('JR24: a progress token of any type or size does no harm over %s', async (name) => {
+  eachWire(wireNames)('a progress token of any type or size gets a short answer over %s (JR24)', async (name) => {
     const wire = arena.wire(name)
     const tokens = [
       0,
@@ -115,7 +115,7 @@ describe('_meta of a request', () => {
     for (const { message } of all) expect(message?.result).toBeDefined()
   })
 
-  test('JR24: progress increases, has a limited size, and ends with the request', async () => {
+  test('progress increases, has a limited size, and ends with the request (JR24)', async () => {
     const wire = arena.wire('stdio 2026-07-28') as StdioWire
     for (const [id, progressToken] of [
       ['long', 'x'.repeat(100_000)],
@@ -144,7 +144,7 @@ describe('_meta of a request', () => {
     expect(wire.pipe.lines()).toBe(lines)
   })
 
-  eachWire(modernNames)('JR26: a client with a hundred thousand capabilities is answered over %s', async (name) => {
+  eachWire(modernNames)('a client with 60,000 capabilities is answered over %s (JR26)', async (name) => {
     const wire = arena.wire(name)
     const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     for (let i = 0; i < 5; i++) {
@@ -159,7 +159,7 @@ describe('_meta of a request', () => {
   })
 
   test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
-    'JR26: unknown members of initialize change nothing over %s',
+    'an initialize with 60,000 experimental capabilities is answered over %s (JR26)',
     async (name) => {
       const wire = arena.wire(name)
       const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
@@ -181,7 +181,7 @@ describe('_meta of a request', () => {
     },
   )
 
-  test('JR26: a session does not keep client information of its requests', async () => {
+  test('a session does not keep client information of its requests (JR26)', async () => {
     const junk = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     // What is in use once everything is put away that can be, in MiB.
     const inUse = async () => {
@@ -213,7 +213,7 @@ describe('_meta of a request', () => {
       await send(arena.http, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
   })
 
-  eachWire(modernNames)('JR27: a client gets no log messages at any level over %s', async (name) => {
+  eachWire(modernNames)('a client gets no log messages at any level over %s (JR27)', async (name) => {
     const wire = arena.wire(name)
     for (const level of ['debug', 'bogus', 'emergency ', 'DEBUG', '', 5, null, {}, ['debug'], '__proto__']) {
       const { message, raw } = await arena.ask(wire, 'resources/read', {
@@ -233,7 +233,7 @@ describe('_meta of a request', () => {
     }
   })
 
-  test('JR22: an invalid initialize is refused, and older revisions are not offered 2026-07-28', async () => {
+  test('an invalid initialize is refused, and older revisions are not offered 2026-07-28 (JR22)', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     for (const params of [
       {},

@@ -53,9 +53,9 @@ async function hostile(
 
 const matrix = (result: string) => `{"status":"success","data":{"resultType":"matrix","result":[${result}]}}`
 
-describe('a hostile Prometheus server', () => {
+describe('a hostile Prometheus server:', () => {
   test.each([301, 302, 303, 307, 308])(
-    'SS06 SS07 SS19: a redirect with %i is not followed with credentials',
+    'a redirect with %i is not followed with credentials (SS06, SS07, SS19)',
     async (status) => {
       let count = 0
       const read = await hostile((_, response) => {
@@ -76,7 +76,7 @@ describe('a hostile Prometheus server', () => {
     },
   )
 
-  test('SS13: an endless answer is cut off, in bytes and in time', async () => {
+  test('an endless answer is cut off, in bytes and in time (SS13)', async () => {
     const flood = await hostile(
       (_, response) => {
         response.writeHead(200)
@@ -100,7 +100,7 @@ describe('a hostile Prometheus server', () => {
     expect((await trickle()).error).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS14: a compressed answer that expands beyond the limit is cut off', async () => {
+  test('a compressed answer that expands beyond the limit is cut off (SS14)', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
     const read = await hostile(
       (_, response) => {
@@ -113,7 +113,7 @@ describe('a hostile Prometheus server', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024)
   })
 
-  test('SS16: an answer that declares another encoding is read as UTF-8, or refused', async () => {
+  test('an answer that declares another encoding is read as UTF-8, or refused (SS16)', async () => {
     const read = await hostile((_, response) => {
       response
         .writeHead(200, { 'content-type': 'application/json; charset=utf-16' })
@@ -128,7 +128,7 @@ describe('a hostile Prometheus server', () => {
     expect((await seven()).text).toContain('+ADw-')
   })
 
-  test('SS18: a URI cannot add a line to a request', async () => {
+  test('a URI cannot add a line to a request (SS18)', async () => {
     const asked: string[] = []
     const read = await hostile((request, response) => {
       asked.push(JSON.stringify([request.url, request.rawHeaders]))
@@ -144,7 +144,7 @@ describe('a hostile Prometheus server', () => {
     expect(asked.join('')).not.toMatch(/X-Evil:? ?1"/)
   })
 
-  test('SS21: labels with markup and invalid numbers do not break a chart or table, and far too many series are truncated with a count', async () => {
+  test('labels with markup and invalid numbers do not break a chart or table, and far too many series are truncated with a count (SS21)', async () => {
     const labels = JSON.stringify({
       '"}\n<script>': '<img src=x onerror=alert(1)>"\n\u2028',
       __proto__: 'x',
@@ -162,7 +162,7 @@ describe('a hostile Prometheus server', () => {
     expect(csv.split('\r\n')).toHaveLength(1 + 20 * 6 + 1)
   })
 
-  test('SS21: endless samples in one series, and an endless string, are cut off', async () => {
+  test('endless samples in one series, and an endless string, are cut off (SS21)', async () => {
     for (const begin of [
       '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[',
       '{"status":"',
@@ -186,7 +186,7 @@ describe('a hostile Prometheus server', () => {
       ).toMatchObject({ kind: 'too-large' })
   })
 
-  test('SS19: an answer that repeats our credentials does not disclose them', async () => {
+  test('an answer that repeats our credentials does not disclose them (SS19)', async () => {
     for (const status of [200, 400, 401, 422, 500]) {
       const read = await hostile((request, response) => {
         const error = `invalid parameter "query": 1:1: ${JSON.stringify(request.headers)}`
@@ -198,7 +198,7 @@ describe('a hostile Prometheus server', () => {
     }
   })
 
-  test('SS11: proxies of the environment are not used', async () => {
+  test('proxies of the environment are not used (SS11)', async () => {
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']
     const before = names.map((name) => process.env[name])
     for (const name of names) process.env[name] = elsewhere.place
@@ -217,7 +217,7 @@ describe('a hostile Prometheus server', () => {
 })
 
 describe('requests of a client for metrics', () => {
-  test('SS01: cannot name another host', async () => {
+  test('cannot name another host (SS01)', async () => {
     const paths: string[] = []
     const read = await hostile((request, response) => {
       paths.push(request.url ?? '')
@@ -238,7 +238,7 @@ describe('requests of a client for metrics', () => {
     for (const path of paths) expect(path).toMatch(/^\/api\/v1\/query(?:_range)?$/)
   })
 
-  test('TM03: a selector ends at its closing quote, and cannot add another query', async () => {
+  test('cannot add another query through a selector, which ends at its closing quote (TM03)', async () => {
     const queries: string[] = []
     const read = await hostile((request, response) => {
       const chunks: Buffer[] = []

@@ -29,7 +29,7 @@ const places: readonly (readonly [what: string, addresses: readonly string[]])[]
   ['such a place beside an honest one', ['203.0.113.7', '169.254.169.254']],
 ]
 
-test.each(places)('SS04: a host name that resolves to %s is not connected to', async (_, addresses) => {
+test.each(places)('a host name that resolves to %s is not connected to (SS04)', async (_, addresses) => {
   names.set(
     'rebound.example',
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),

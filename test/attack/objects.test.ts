@@ -56,14 +56,14 @@ const failure = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
+describe.each(['s3', 'gcs'] as const)('a hostile object store (%s):', (name) => {
   let store: Subject
   beforeEach(async () => {
     store = await startSubject(name)
   })
   afterEach(() => store.close())
 
-  test('S301: keys and paths correspond one to one, and keys that are not paths cannot be reached by any spelling', async () => {
+  test('keys and paths correspond one to one, and keys that are not paths cannot be reached by any spelling (S301)', async () => {
     const held = Object.entries(heldObjects).filter(([key]) => !key.startsWith('many/'))
     for (const [key, content] of held) store.table.put(key, content)
     for (const key of oddKeys) store.table.put(key, 'canary-secret of an odd key')
@@ -81,7 +81,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
         })
   })
 
-  test('S302: only keys below the prefix can be reached, with or without a final slash', async () => {
+  test('only keys below the prefix can be reached, with or without a final slash (S302)', async () => {
     for (const key of ['tenant1/x', 'tenant1/y/z']) store.table.put(key, 'own')
     for (const key of ['tenant10/x', 'tenant1', 'tenant1-x', 'tenant0/x', 'TENANT1/x'])
       store.table.put(key, 'canary-secret')
@@ -111,7 +111,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
       expect(await failure(store.open({ prefix })), prefix).toMatchObject({ kind: 'invalid' })
   })
 
-  test('S303: a bucket that is not mounted is absent, and no request is sent', async () => {
+  test('a bucket that is not mounted is absent, and no request is sent (S303)', async () => {
     store.table.put('x', 'x')
     const mounts = [{ address: 's3://drawer', provider: await store.open() }]
     const view = createCatalog({ mounts }).view(context.principal)
@@ -123,13 +123,13 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect((await view.read('s3://DRAWER/x')).contents).toMatchObject([{ uri: 's3://DRAWER/x', text: 'x' }])
   })
 
-  test('S306: a key with characters that XML cannot hold does not break a listing', async () => {
+  test('a key with characters that XML cannot hold does not break a listing (S306)', async () => {
     for (const key of ['a', 'b\u0001', 'b\u0008c', 'c\u001f', 'd&<>"\'', 'e\ufffe', 'f']) store.table.put(key, 'x')
     const provider = await store.open()
     expect((await listAll(provider)).map(({ path }) => path)).toEqual(['a', 'd&<>"\'', 'e\ufffe', 'f'])
   })
 
-  test('S307: metadata stored with an object is data, and sets no header of our answers', async () => {
+  test('metadata stored with an object is data, and sets no header of our answers (S307)', async () => {
     store.table.put('a";\u00a0x.txt', 'x', {
       contentType: 'text/plain; x="; rel=evil',
       metadata: { 'set-cookie': 'evil=1', location: 'https://evil.example', note: '"><script>' },
@@ -154,7 +154,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     }
   })
 
-  test('S308: the stored content type does not decide how an object is served, and nothing is unpacked', async () => {
+  test('the stored content type does not decide how an object is served, and nothing is unpacked (S308)', async () => {
     const bomb = gzipSync(Buffer.alloc(20 * 2 ** 20))
     store.table.put('page', '<html><script>alert(1)</script>', { contentType: 'text/html; charset=utf-7' })
     store.table.put('image.png', 'plain text', { contentType: 'image/png' })
@@ -179,7 +179,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     }
   })
 
-  test('S309: an object that is replaced between two requests is read again', async () => {
+  test('an object that is replaced between two requests is read again (S309)', async () => {
     store.table.put('log.txt', 'a'.repeat(50_000))
     let count = 0
     store.intercept = ({ method, query }) => {
@@ -196,7 +196,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect(count).toBeGreaterThan(1)
   })
 
-  test('S311: an ETag that is not a hash is used as a version only', async () => {
+  test('an ETag that is not a hash is used as a version only (S311)', async () => {
     store.table.put('parts.txt', 'in two parts', { etag: 'd41d8cd98f00b204e9800998ecf8427e-2' })
     store.table.put('wrong.txt', 'another', { etag: 'd41d8cd98f00b204e9800998ecf8427e' })
     const provider = await store.open()
@@ -206,7 +206,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect((await readOne(provider, { path: 'parts.txt' })).version).toBe(entry?.version)
   })
 
-  test('S312: a listing that repeats its pages is given up, and deep folders need no more requests', async () => {
+  test('a listing that repeats its pages is given up, and a key that is 500 folders deep is listed (S312)', async () => {
     const deep = `${'d/'.repeat(500)}x`
     store.table.put(deep, 'deep')
     store.table.put('other', 'x')
@@ -234,7 +234,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     }
   })
 
-  test('S313: an object of terabytes is too large, but a part of it is read, without buffering it', async () => {
+  test('an object of terabytes is too large, but a part of it is read, without buffering it (S313)', async () => {
     const size = 5 * 2 ** 40
     store.intercept = ({ headers }, response) => {
       const facts = { etag: '"e"', 'x-goog-generation': '1', 'accept-ranges': 'bytes' }
@@ -263,7 +263,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect(await readOne(provider, { path: 'huge', range: far })).toMatchObject({ range: far, size })
   })
 
-  test.each([301, 302, 303, 307, 308])('S314 SS06 SS07: a redirect (%i) is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a redirect (%i) is not followed (S314, SS06, SS07)', async (status) => {
     const provider = await store.open()
     for (const location of [`${sinkUrl}/stolen`, '//evil.example/x', 'file:///etc/passwd', `${store.url}/again`]) {
       store.intercept = (_, response) => {
@@ -289,7 +289,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
   })
 
   test.each([304, 409, 412, 416])(
-    'S309: an unexpected status (%i) is reported as an error of the store',
+    'an unexpected status (%i) is reported as an error of the store (S309)',
     async (status) => {
       store.intercept = (_, response) => {
         response.writeHead(status)
@@ -309,7 +309,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     },
   )
 
-  test('S314: an error code that is the name of a JavaScript property is handled as unknown', async () => {
+  test('an error code that is the name of a JavaScript property gives the message for an unknown code (S314)', async () => {
     const provider = await store.open()
     for (const code of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       store.intercept = (_, response) => {
@@ -329,7 +329,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     }
   })
 
-  test('S314 SS19: credentials in an error of the store are not disclosed', async () => {
+  test('credentials in an error of the store are not disclosed (S314, SS19)', async () => {
     const provider = await store.open({ linkMs: 60_000, maxBytes: 10 })
     store.table.put('large', 'x'.repeat(100))
     const content = await readOne(provider, { path: 'large' })
@@ -351,20 +351,20 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expectClean(provider.logged)
   })
 
-  test('S319: forged notifications are ignored: only answers of the store report changes', async () => {
+  test('the provider watches nothing, so that no notification of the store can be forged (S319)', async () => {
     const provider = await store.open()
     expect(provider.watch).toBeUndefined()
     expect((await provider.templates?.(context))?.map(({ template }) => template)).toEqual(['{+path}'])
   })
 
-  test('SS11: proxies of the environment are not used', async () => {
+  test('proxies of the environment are not used (SS11)', async () => {
     for (const variable of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY'])
       vi.stubEnv(variable, sinkUrl)
     store.table.put('a.txt', 'a')
     expect(await readText(await store.open(), 'a.txt')).toBe('a')
   })
 
-  test('SS13: an endless listing, error or header is cut off', async () => {
+  test('an endless listing, error or header is cut off (SS13)', async () => {
     const provider = await store.open({ timeoutMs: 20_000 })
     for (const status of [200, 403, 404]) {
       let written = 0
@@ -393,7 +393,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect(await failure(readText(provider, 'a'))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS14: a compressed answer is not unpacked beyond the limit', async () => {
+  test('a compressed answer is not unpacked beyond the limit (SS14)', async () => {
     store.intercept = (_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
       response.end(gzipSync(Buffer.alloc(64 * 2 ** 20, ' ')))
@@ -402,7 +402,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect(await failure(listAll(await store.open()))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS16: a charset that an object declares has no effect', async () => {
+  test('a charset that an object declares has no effect (SS16)', async () => {
     for (const charset of ['utf-7', 'utf-16', 'shift_jis'])
       store.table.put(`${charset}.txt`, '+ADw-script+AD4-', { contentType: `text/plain; charset=${charset}` })
     for (const { path } of await listAll(await store.open()))
@@ -412,13 +412,13 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
       })
   })
 
-  test('SS17: an https endpoint that does not speak TLS is refused', async () => {
+  test('an https endpoint that does not speak TLS is refused (SS17)', async () => {
     const provider = await store.open({ endpoint: store.url.replace('http:', 'https:'), timeoutMs: 10_000 })
     expect(await failure(readText(provider, 'a'))).toMatchObject({ kind: 'unavailable' })
     expect(store.requests).toEqual([])
   })
 
-  test('SS18: a path cannot add a line to a request', async () => {
+  test('a path cannot add a line to a request (SS18)', async () => {
     const provider = await store.open()
     for (const path of ['a\r\nHost: evil', 'a b\r\n\r\nGET /x', 'a\nb', 'x\u0000'])
       expect(await failure(readOne(provider, { path }))).toMatchObject({ kind: 'not-found' })
@@ -428,11 +428,11 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
   })
 })
 
-describe('the endpoint of an object store', () => {
+describe('the endpoint of an object store:', () => {
   const refused = { kind: 'invalid', message: expect.stringContaining('endpoint'), detail: { reason: 'configuration' } }
   const open = (endpoint: string) => s3({ bucket: 'drawer', endpoint, insecure: true })
 
-  test('S304: a bucket name cannot change the host, path or query', async () => {
+  test('a bucket name cannot change the host, path or query of an endpoint (S304)', async () => {
     for (const bucket of [
       'b?acl',
       'b/..',
@@ -459,7 +459,7 @@ describe('the endpoint of an object store', () => {
     await store.close()
   })
 
-  test('SS01: may be on this machine if the operator says so, and is used as written', () => {
+  test('an address of this machine is accepted without encryption in its plain spelling only (SS01)', () => {
     for (const url of [
       'http://127.0.0.1:9000',
       'http://localhost:9000',
@@ -478,7 +478,7 @@ describe('the endpoint of an object store', () => {
       expect(() => parseEndpoint(url, false), url).toThrow(/encrypted|address/)
   })
 
-  test('SS02 SS03: cannot be a metadata service of a cloud, in any spelling', async () => {
+  test('a metadata service of a cloud is refused, in any spelling (SS02, SS03)', async () => {
     for (const host of [
       '169.254.169.254',
       '169.254.170.2',
@@ -502,7 +502,7 @@ describe('the endpoint of an object store', () => {
       expect(isMetadataHost(host), host).toBe(false)
   })
 
-  test('SS04: a host name that resolves to a metadata service is refused', async () => {
+  test('a host name that resolves to a metadata service is refused (SS04)', async () => {
     // A number is a name that every resolver knows.
     // A number is a name that every resolver knows; whoever parses URLs makes an address of it, which is then not looked up.
     for (const host of ['2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518', '1.2.3.4.5', 'a.0x1f'])
@@ -520,7 +520,7 @@ describe('the endpoint of an object store', () => {
       )
   })
 
-  test('SS08 SS09: has no user name, password or path, and a valid port', async () => {
+  test('a user name, a password, a path and an invalid port are refused (SS08, SS09)', async () => {
     for (const url of [
       'https://user:pw@allowed.example',
       'https://allowed.example@evil.example',
@@ -546,7 +546,7 @@ describe('the endpoint of an object store', () => {
   })
 })
 
-describe('the credentials of an object store', () => {
+describe('the credentials of an object store:', () => {
   const nobody = (folder: string) => {
     for (const name of [
       'AWS_ACCESS_KEY_ID',
@@ -567,7 +567,7 @@ describe('the credentials of an object store', () => {
     vi.stubEnv('GCE_METADATA_HOST', sinkUrl.replace('http://', ''))
   }
 
-  test('S317 S318: if none are configured, no metadata service is asked and no request is sent', async () => {
+  test('if none are configured, the error says so, and no request is sent (S317, S318)', async () => {
     nobody('/nonexistent')
     for (const name of ['s3', 'gcs'] as const) {
       const store = await startSubject(name)
@@ -591,7 +591,7 @@ describe('the credentials of an object store', () => {
     }
   })
 
-  test('S318: anonymous access must be configured, and is refused if the store requires credentials', async () => {
+  test('anonymous access must be configured, and is refused if the store requires credentials (S318)', async () => {
     nobody('/nonexistent')
     for (const name of ['s3', 'gcs'] as const) {
       const store = await startSubject(name)
@@ -604,7 +604,7 @@ describe('the credentials of an object store', () => {
     }
   })
 
-  test('S316: a wrong clock is named in the error', async () => {
+  test('a wrong clock is named in the error (S316)', async () => {
     const store = await startS3()
     store.skew = 3_600_000
     const provider = await s3({ bucket: store.bucket, endpoint: store.url, keys: store.keys })

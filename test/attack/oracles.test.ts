@@ -58,7 +58,7 @@ describe('the oracles of the attack tests, after a case,', () => {
   }, 60_000)
 
   test.each(['latin1', 'base64', 'base64url', 'hex'])(
-    'O1: find a secret in %s',
+    'find a secret in %s (O1)',
     async (encoding) => {
       await plant(stdio, `tell/${encoding}`)
       await said(/^O1: stdout/m)
@@ -68,23 +68,23 @@ describe('the oracles of the attack tests, after a case,', () => {
     60_000,
   )
 
-  test('O1: find a secret in the log', async () => {
+  test('find a secret in the log (O1)', async () => {
     await plant(stdio, 'log/now')
     await said(/^O1: stderr/m)
   }, 60_000)
 
-  test('O1: find every spelling of a secret', () => {
+  test('find every spelling of a secret (O1)', () => {
     const forms = formsOf('cnry0').map(({ form }) => form)
     for (const form of ['raw', 'hex', 'percent-encoded', 'JSON-escaped', 'UTF-16LE', 'base64, shifted by 2'])
       expect(forms).toContain(form)
   })
 
-  test('O2: notice that other requests wait for one', async () => {
+  test('notice that a request makes other requests wait (O2)', async () => {
     await plant(http, 'hold/2500')
     await said(/^O2: the control client waited/m)
   }, 120_000)
 
-  test('O4: notice a started program, a connection and a written file', async () => {
+  test('notice a started program, a connection and a written file (O4)', async () => {
     const sink = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => sink.once('listening', resolve))
     await plant(stdio, 'start/now')
@@ -141,22 +141,22 @@ describe('the oracles report about an answer', () => {
   })
 
   test.each<[string, Answer, Wire?]>([
-    ['O5: neither a result nor an error', answerOf({})],
-    ['O5: both a result and an error', answerOf({ ...result(), ...error(-32603, 'Internal error') })],
-    ['O5: another version of JSON-RPC', answerOf({ ...result(), jsonrpc: '1.0' })],
-    ['O5: a result without a required member', answerOf(result({ contents: [{ text: 'a' }] }))],
-    ['O5: a result with an invalid member', answerOf(result({ ttlMs: 'soon' }))],
-    ['O5: a code that the revision does not have', answerOf(error(-32002, 'Resource not found', params))],
-    ['O5: another code that the revision does not have', answerOf(error(-32042, 'x'), 400)],
-    ['O5: an HTTP status that does not match the error', answerOf(error(-32603, 'Internal error'), 404)],
-    ['O5: an HTTP status 200 for an error', answerOf(error(-32601, 'Method not found'), 200)],
-    ['O5: an error that repeats the request', answerOf(error(-32602, 'x'.repeat(3000)))],
-    ['O5: the message of a system error', answerOf(error(-32603, 'ENOENT: no such file or directory'), 200)],
-    ['O5: the stack of an error', answerOf(error(-32603, 'x\n    at read (file.ts:1:1)'), 200)],
-    ['O6: absence with a reason', answerOf(error(-32602, 'Resource not found', { ...params, fault: 'denied' }))],
-    ['O6: absence by another code', answerOf(error(-32603, 'Resource not found', params), 200)],
-    ['O6: absence of something else', answerOf(error(-32602, 'Resource not found', { uri: 'x://b' }))],
-    ['O6: absence in a newer code on an old revision', answerOf(error(-32602, 'Resource not found', params)), old],
+    ['neither a result nor an error (O5)', answerOf({})],
+    ['both a result and an error (O5)', answerOf({ ...result(), ...error(-32603, 'Internal error') })],
+    ['another version of JSON-RPC (O5)', answerOf({ ...result(), jsonrpc: '1.0' })],
+    ['a result without a required member (O5)', answerOf(result({ contents: [{ text: 'a' }] }))],
+    ['a result with an invalid member (O5)', answerOf(result({ ttlMs: 'soon' }))],
+    ['a code that the revision does not have (O5)', answerOf(error(-32002, 'Resource not found', params))],
+    ['another code that the revision does not have (O5)', answerOf(error(-32042, 'x'), 400)],
+    ['an HTTP status that does not match the error (O5)', answerOf(error(-32603, 'Internal error'), 404)],
+    ['an HTTP status 200 for an error (O5)', answerOf(error(-32601, 'Method not found'), 200)],
+    ['an error that repeats the request (O5)', answerOf(error(-32602, 'x'.repeat(3000)))],
+    ['the message of a system error (O5)', answerOf(error(-32603, 'ENOENT: no such file or directory'), 200)],
+    ['the stack of an error (O5)', answerOf(error(-32603, 'x\n    at read (file.ts:1:1)'), 200)],
+    ['absence with a reason (O6)', answerOf(error(-32602, 'Resource not found', { ...params, fault: 'denied' }))],
+    ['absence by another code (O6)', answerOf(error(-32603, 'Resource not found', params), 200)],
+    ['absence of something else (O6)', answerOf(error(-32602, 'Resource not found', { uri: 'x://b' }))],
+    ['absence in a newer code on an old revision (O6)', answerOf(error(-32602, 'Resource not found', params)), old],
   ])('%s', (_, answer, by) => {
     expect(() => check(answer, by)).toThrow()
   })

@@ -53,9 +53,9 @@ const hosts: Readonly<Record<string, readonly string[]>> = {
 }
 const schemes = ['http', 'https', 'git', 'ftp', 'ws', 's3', 'postgres', 'file', 'rule', 'jar:http', 'gopher']
 
-describe('addresses that a client names are not fetched', () => {
-  describe.each(Object.entries(hosts))('%s', (row, names) => {
-    eachWire(wireNames, row)('with any scheme, and for any method, over %s', async (name) => {
+describe('an address that a client names', () => {
+  describe.each(Object.entries(hosts))('with a host of row %s of the corpus', (row, names) => {
+    eachWire(wireNames, row)('is not fetched with any scheme, for any method, over %s', async (name) => {
       const wire = arena.wire(name)
       for (const host of names)
         for (const scheme of schemes) {
@@ -75,7 +75,7 @@ describe('addresses that a client names are not fetched', () => {
     })
   })
 
-  test('SS09: a URL with any port, or without a port, is not fetched', async () => {
+  test('is not fetched with any port, or without a port (SS09)', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     for (const at of [22, 25, 6379, 0, 65_536, -1, port])
       for (const uri of [`http://127.0.0.1:${at}/`, `git://127.0.0.1:${at}`, `redis://127.0.0.1:${at}`])
@@ -83,7 +83,7 @@ describe('addresses that a client names are not fetched', () => {
     expect(reached).toEqual([])
   })
 
-  test('SS18: a URI adds no line to a request or an answer', async () => {
+  test('adds no line to a request or an answer (SS18)', async () => {
     for (const tail of ['\r\nX-Injected: 1', '%0d%0aX-Injected:%201', '\nHost: evil', '%0aHost:%20evil']) {
       const uri = `http://127.0.0.1:${port}/${tail}`
       const params = { uri }
@@ -96,7 +96,7 @@ describe('addresses that a client names are not fetched', () => {
     expect(reached).toEqual([])
   })
 
-  test('SS22 SS24: icons, sites, metadata and references of a client are not fetched', async () => {
+  test('is not fetched as an icon, a site, metadata or a reference of the client (SS22, SS24)', async () => {
     const url = `http://127.0.0.1:${port}/icon.png`
     const client = { name: 'x', version: '1', websiteUrl: url, icons: [{ src: url, mimeType: 'image/png' }] }
     const meta = {
@@ -132,7 +132,7 @@ describe('addresses that a client names are not fetched', () => {
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const token = (head: object, claims: object) => `${encode(head)}.${encode(claims)}.c2ln`
 
-describe('a hostile server that the client connects to', () => {
+describe('a hostile server that the client connects to:', () => {
   /** A server that answers everything in one way. */
   async function hostile(answer: Parameters<typeof createServer>[1]): Promise<{ url: string; close(): void }> {
     const server = createServer(answer)
@@ -162,7 +162,7 @@ describe('a hostile server that the client connects to', () => {
   }
 
   test.each([301, 302, 303, 307, 308])(
-    'SS06 SS19: a redirect with %i gets no credentials to another origin',
+    'a redirect with %i gets no credentials to another origin (SS06, SS19)',
     async (status) => {
       const server = await hostile((_, response) => {
         response.writeHead(status, { location: `http://127.0.0.1:${port}/stolen` }).end()
@@ -175,7 +175,7 @@ describe('a hostile server that the client connects to', () => {
     },
   )
 
-  test('SS07: endless redirects, and redirects to invalid places, are given up', async () => {
+  test('endless redirects, and redirects to invalid places, are given up (SS07)', async () => {
     let count = 0
     const server = await hostile((request, response) => {
       count++
@@ -193,7 +193,7 @@ describe('a hostile server that the client connects to', () => {
     expect(count).toBeLessThan(200)
   })
 
-  test('SS13 SS14: an endless answer, and one that expands beyond the limit, are cut off', async () => {
+  test('an endless answer, and one that expands beyond the limit, are cut off (SS13, SS14)', async () => {
     const { gzipSync } = await import('node:zlib')
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
     const endless = await hostile((_, response) => {
@@ -215,7 +215,7 @@ describe('a hostile server that the client connects to', () => {
     packed.close()
   })
 
-  test('SS11: proxies of the environment are not used', async () => {
+  test('proxies of the environment are not used (SS11)', async () => {
     const proxy = `http://127.0.0.1:${port}`
     const env = { HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '' }
     const before = reached.length
@@ -224,7 +224,7 @@ describe('a hostile server that the client connects to', () => {
     expect(reached.slice(before)).toEqual([])
   })
 
-  test('SS17: TLS certificates are always checked', () => {
+  test('no source file turns off the check of TLS certificates (SS17)', () => {
     const source = join(import.meta.dirname, '../../src')
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
     expect(files.length).toBeGreaterThan(100)

@@ -40,7 +40,7 @@ async function read(provider: Provider, path: string): Promise<string> {
   return content !== undefined && 'text' in content ? content.text : ''
 }
 
-describe('lock files of packages', () => {
+describe('lock files of packages:', () => {
   const canary = 'outside canary'
   beforeEach(() => {
     for (const [name, text] of [
@@ -80,7 +80,7 @@ describe('lock files of packages', () => {
     '',
   ]
 
-  test.each([...names, ...others])('npm: the package name %j gives no path', async (name) => {
+  test.each([...names, ...others])('the package name %j in a lock file of npm gives no path', async (name) => {
     npmLock({
       [`node_modules/${name}`]: { version: '1.0.0' },
       'node_modules/good': { version: '1.0.0' },
@@ -90,7 +90,7 @@ describe('lock files of packages', () => {
   })
 
   test.each([...names, ...others].filter((name) => !name.includes('\0')))(
-    'pnpm and yarn: the package name %j gives no path',
+    'the package name %j in a lock file of pnpm or yarn gives no path',
     async (name) => {
       folder.write({ 'pnpm-lock.yaml': `packages:\n\n  '${name}@1.0.0':\n    resolution: {}\n  /${name}/1.0.0:\n` })
       install('node_modules/.pnpm/good@1.0.0/node_modules/good', '1.0.0')
@@ -172,7 +172,7 @@ describe('lock files of packages', () => {
     '{"packages":[1]}',
     '\u0000',
     '{"packages":{"node_modules/good":null}}',
-  ])('%j gives no package', async (text) => {
+  ])('a package-lock.json with %j gives no package', async (text) => {
     folder.write({ 'package-lock.json': text })
     const outcome = await listPaths(await open()).catch((error: { kind: string }) => error.kind)
     expect([[], 'unavailable']).toContainEqual(outcome)

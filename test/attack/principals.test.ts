@@ -59,8 +59,8 @@ const shapeOf = ({ status, text }: Asked, uri: string) => [status, text.replaceA
 const contentOf = (asked: Asked) =>
   (asked.json().result?.contents as readonly { readonly text: string }[] | undefined)?.[0]?.text
 
-describe('answers for one principal are not given to another', () => {
-  test('CP01: a resource that one principal has just read stays absent for the others', async () => {
+describe('answers for one principal are not given to another:', () => {
+  test('a resource that one principal has just read stays absent for the others (CP01)', async () => {
     for (let round = 0; round < 3; round++) {
       expect(contentOf(await as('ann', own('ann')))).toBe('of ann\n')
       expect(contentOf(await as('ann', 'docs://people/page.html'))).toContain('A page')
@@ -73,14 +73,14 @@ describe('answers for one principal are not given to another', () => {
     }
   })
 
-  test('CP02: a list that differs between principals is marked private on every page and in every answer', async () => {
+  test('a list that differs between principals is marked private on every page and in every answer (CP02)', async () => {
     for (const method of ['resources/list', 'resources/templates/list'])
       expect((await ask(server.url, tokens.ann, method)).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://people/all.txt')).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://public/keys.txt')).json().result?.cacheScope).toBe('public')
   })
 
-  test('CP03: secrets are redacted for every principal, in any order of requests', async () => {
+  test('secrets are redacted for every principal, in any order of requests (CP03)', async () => {
     for (const name of ['ann', 'eve', 'bob', 'ann']) {
       const { text } = await as(name, 'docs://public/keys.txt')
       expect(text).not.toContain(key)
@@ -88,7 +88,7 @@ describe('answers for one principal are not given to another', () => {
     }
   })
 
-  test('CP04: headers of a client that are not its token, such as cookies or X-User, make no difference', async () => {
+  test('headers of a client that are not its token, such as cookies or X-User, make no difference (CP04)', async () => {
     const uri = own('ann')
     const plain = shapeOf(await as('ann', uri), uri)
     const denied = shapeOf(await as('bob', uri), uri)
@@ -104,7 +104,7 @@ describe('answers for one principal are not given to another', () => {
     }
   })
 
-  test('CP08: many principals that ask at once get their own answers', async () => {
+  test('many principals that ask at once get their own answers (CP08)', async () => {
     const asked = Array.from({ length: 300 }, (_, i) => {
       const who = people[i % 3] ?? 'ann'
       const whose = people[(i * 7 + Math.floor(i / 3)) % 3] ?? 'ann'
@@ -117,7 +117,7 @@ describe('answers for one principal are not given to another', () => {
     }
   })
 
-  test('CP14: proxies may cache no answer', async () => {
+  test('proxies may cache no answer (CP14)', async () => {
     for (const answer of [
       await as('ann', own('ann')),
       await as('bob', own('ann')),
@@ -131,7 +131,7 @@ describe('principals of one catalog', () => {
   const address = 'mem://m'
   const principalOf = (id: string): Principal => ({ id, roles: [id] })
 
-  test('CP06: who may see a new resource read it at once and are notified, and others are not', async () => {
+  test('that may see a new resource read it at once and are notified, and the others are not (CP06)', async () => {
     const provider = live({ 'ann/a': 'a' })
     const access = compileAccess([{ allow: ['ann'], match: 'ann/**' }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider), access }] })
@@ -149,7 +149,7 @@ describe('principals of one catalog', () => {
     await catalog.close()
   })
 
-  test('CP07: that ask for the same resource a thousand times at once are judged one by one', async () => {
+  test('that ask for the same resource a thousand times at once are judged one by one (CP07)', async () => {
     const provider = live({ secret: 'the secret' })
     const access = compileAccess([{ allow: ['ann'] }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider, { waiting: 2000 }), access }] })
@@ -162,7 +162,7 @@ describe('principals of one catalog', () => {
     await catalog.close()
   })
 
-  test('CP11: learn neither size, date nor version of a hidden resource', async () => {
+  test('learn neither size, date nor version of a hidden resource (CP11)', async () => {
     const facts = { text: 'x'.repeat(4242), size: 4242, modified: 1_700_000_000_000, version: 'v-of-the-secret' }
     const provider = live({ 'open/a': 'a', 'shut/secret': facts })
     const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'shut/**' }])

@@ -49,7 +49,7 @@ interface Answer {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: Record<string, unknown> }
 }
 
-describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts on %s', (revision) => {
+describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts on %s:', (revision) => {
   const open = async (principal: Principal) => {
     const channel = await openViewChannel(options, principal, revision === '2026-07-28' ? 'modern' : 'legacy')
     const schema = openSchema(revision)

@@ -46,7 +46,7 @@ describe('a mounted server that sends endless notifications', () => {
     ['HTTP', floodOverHttp],
   ]
   test.each([...someOf('a flood', servers)])(
-    'over %s is read at a limited rate, while others are answered, and is disconnected',
+    'over %s is read at a limited rate, while other mounts are answered, and is disconnected',
     async (_, targetOf) => {
       let cut = false
       const log = (_level: string, message: string) => {
@@ -109,7 +109,7 @@ describe('a mounted server with a huge page', () => {
     ['tools', { tools: named('name', { inputSchema: { type: 'object' } }) }, 'tools/list'],
   ]
 
-  test.each(pages)('of %s does not block others while its items are converted', async (_, page, method) => {
+  test.each(pages)('of %s lets other work run while its items are converted', async (_, page, method) => {
     let isSent = false
     const url = await listen((request, response) => {
       scriptedModern((asked) => {

@@ -170,22 +170,22 @@ async function isAsAlone(documents: readonly Made[], texts: readonly string[], v
   }
 }
 
-describe('hidden documents do not change the answers of a search', () => {
-  test('DR13: by words: neither hits, order, scores, snippets nor suggestions', async () => {
+describe('hidden documents do not change the answers of a search:', () => {
+  test('by words: neither hits, order, scores, snippets nor suggestions (DR13)', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, false)),
       { numRuns: volumeOf(24, 6) },
     )
   })
 
-  test('DR13: by vectors', async () => {
+  test('by vectors (DR13)', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, true)),
       { numRuns: volumeOf(4, 3) },
     )
   })
 
-  test('DR13: with very many hidden documents, with and without the words of the query', async () => {
+  test('with very many hidden documents, with and without the words of the query (DR13)', async () => {
     const shown = Array.from({ length: 120 }, (_, i) => ({
       name: i,
       mount: 1,
@@ -207,7 +207,7 @@ describe('hidden documents do not change the answers of a search', () => {
     )
   })
 
-  test('DR13: 150 hidden neighbours displace no visible one', async () => {
+  test('150 hidden neighbours of the vector of the query displace no visible neighbour (DR13)', async () => {
     const index = await openIndex(true)
     const close = (name: string): SearchDocument => ({
       uri: `files://mixed/${name}.md`,
@@ -287,7 +287,7 @@ async function told(view: View): Promise<string> {
   return JSON.stringify(answers)
 }
 
-test('DR13: a caller gets the same answer, whatever exists beyond its access rules', async () => {
+test('a caller gets the same answer, whatever exists beyond its access rules (DR13)', async () => {
   const open = {
     'open/a.txt': 'kettle lantern stone 東京',
     'open/b.txt': 'kettle kettle stone',

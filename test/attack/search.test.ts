@@ -61,8 +61,8 @@ afterAll(async () => {
 const answerTo = async (searcher: Searcher, query: string) =>
   (await searcher.read(`${searchAddress}?q=${query}`)).replaceAll(query, 'QUERY')
 
-describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
-  test('DR13 DR02: a hidden document is in no hit, count, score, snippet or note', async () => {
+describe.each(['http', 'stdio'] as const)('searching over %s:', (wire) => {
+  test('a hidden document is in no hit, count, score, snippet or note (DR13, DR02)', async () => {
     const { reader, boss } = over(wire)
     expect(await boss.paths('zeppelin')).toEqual(['hidden/plan.md'])
     // A word of what is hidden, and one that stands nowhere.
@@ -77,7 +77,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect(status).not.toMatch(/"(?:documents|passages|looked|of|indexed)"/)
   })
 
-  test('DR13 TM09: a hidden document is in no completion', async () => {
+  test('a hidden document is in no completion (DR13, TM09)', async () => {
     const { reader, boss } = over(wire)
     expect((await boss.complete('q', 'zeb')).values).toContain('zebrafish')
     for (const typed of ['zeb', 'zepp', 'the zepp', 'hidden', 'plan'])
@@ -88,7 +88,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect((await reader.complete('mime', 'text/')).values).toEqual(['text/markdown', 'text/plain'])
   })
 
-  test('DR11: a query is taken as plain words, whatever operators and quotes it contains', async () => {
+  test('a query is taken as plain words, whatever operators and quotes it contains (DR11)', async () => {
     const { reader } = over(wire)
     const odd = [
       '"',
@@ -124,7 +124,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect(await reader.paths('lighthouses')).toEqual(['open/plain.txt'])
   })
 
-  test('PT39 DR11: a glob with very many alternatives blocks nobody, and a glob that is too long is refused', async () => {
+  test('a glob with very many alternatives blocks nobody, and a glob that is too long is refused (PT39, DR11)', async () => {
     const { reader } = over(wire)
     const path = `{${Array.from({ length: 40 }, (_, at) => `*${at}*a`).join(',')}}`
     expect(await reader.paths('kettle', { path: `{a,b,*}${'{,*}'.repeat(7)}*` })).toContain('open/honest.md')
@@ -139,7 +139,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect(await reader.paths('kettle')).toContain('open/honest.md')
   })
 
-  test('DR09: one document with very many passages does not displace the others', async () => {
+  test('one document with very many passages does not displace the others (DR09)', async () => {
     const { reader } = over(wire)
     const { hits } = await reader.find('kettle buy')
     expect(hits.map(({ document }) => document)).toContain(`${docs}/open/honest.md`)
@@ -147,7 +147,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect(hits.filter(({ document }) => document.endsWith('flood.txt')).length).toBeLessThanOrEqual(5)
   })
 
-  test('DR08: text of a document is only in its snippet', async () => {
+  test('text of a document is only in its snippet (DR08)', async () => {
     const { reader } = over(wire)
     const { hits } = await reader.find('ignore previous instructions')
     expect(hits.length).toBeGreaterThan(0)
@@ -166,7 +166,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
   })
 })
 
-test('DR12: hits are private to the caller, even if the operator makes the resources public', async () => {
+test('hits are private to the caller, even if the operator makes the resources public (DR12)', async () => {
   const token = await server.token('reader')
   const uris = [`${searchAddress}?q=plain`, `${searchAddress}/plain`, `${searchAddress}/status.json`]
   for (const uri of uris) {
@@ -176,7 +176,7 @@ test('DR12: hits are private to the caller, even if the operator makes the resou
   }
 })
 
-test('DR03: a document that is revoked or removed after indexing is not found, over both transports', async () => {
+test('a document that is revoked or removed after indexing is not found, over both transports (DR03)', async () => {
   for (const wire of ['http', 'stdio'] as const)
     expect(await over(wire).reader.paths('quetzal'), wire).toEqual(['open/revoked.md'])
   await disconnect()

@@ -105,8 +105,8 @@ const spellings: readonly (readonly [string, string, (key: Jwk) => string])[] = 
   ['in base64', 'a.md', (key) => `jwk ${Buffer.from(JSON.stringify(key)).toString('base64')} there\n`],
 ]
 
-describe('JSON Web Keys', () => {
-  test.each(spellings)('SE25: private members are redacted %s, in every range', async (spelling, path, write) => {
+describe('JSON Web Keys:', () => {
+  test.each(spellings)('private members are redacted %s, in every range (SE25)', async (spelling, path, write) => {
     for (const key of someOf(spelling, Object.values(keys))) {
       const secrets = entriesOf(key).flatMap(([name, text]) => (isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : []))
       const text = write(key)
@@ -121,14 +121,14 @@ describe('JSON Web Keys', () => {
     }
   })
 
-  test('SE25: the additional primes of an RSA key are redacted', async () => {
+  test('the additional primes of an RSA key are redacted (SE25)', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
     const key = { kty: 'RSA', n: 'abc', oth: [{ r, d, t }] }
     for (const text of [JSON.stringify(key), JSON.stringify(key, null, 2), JSON.stringify(JSON.stringify(key))])
       await expectHidden(text, 'a.json', [r, d, t], ['abc'])
   })
 
-  test('SE25: a member whose object is outside the range is redacted by its form', async () => {
+  test('a member whose object is outside the range is redacted by its form (SE25)', async () => {
     const { d = '' } = keys.EC ?? {}
     expect(await shown(`  "d": "${d}",\n`, 'a.json')).toBe('  "d": "[redacted]",\n')
     for (const text of [
@@ -139,7 +139,7 @@ describe('JSON Web Keys', () => {
       for (const path of ['a.json', 'a.md', 'a.ts', 'a.html']) expect(await shown(text, path)).toBe(text)
   })
 
-  test('SE25: children of a directory, and readings as text, show no private member', async () => {
+  test('children of a directory, and readings as text, show no private member (SE25)', async () => {
     const key = keys.EC ?? {}
     const text = JSON.stringify(key)
     const html = `<h1>Key</h1><pre>${JSON.stringify(key, null, 2)}</pre>`
@@ -201,12 +201,12 @@ test('the secret value after a name in bold is redacted, as after the plain name
     expect(leaks(await read(provider, 'a.html', params), [value])).toEqual([])
 })
 
-describe('secrets in tables', () => {
+describe('secrets in tables:', () => {
   const id = 'AKIAIOSFODNN7EXAMPLE'
   const secret = `wJalr/${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 34)}`
   const plain = password().planted
 
-  test.each([',', ';', '\t', '|'])('SE26: access keys in a table with %j between cells are redacted', async (sign) => {
+  test.each([',', ';', '\t', '|'])('access keys in a table with %j between cells are redacted (SE26)', async (sign) => {
     const row = (...cells: readonly string[]) => cells.join(sign)
     const quoted = (...cells: readonly string[]) => cells.map((cell) => `"${cell}"`).join(sign)
     const names = ['User name', 'Password', 'Access key ID', 'Secret access key', 'Console login link']
@@ -220,7 +220,7 @@ describe('secrets in tables', () => {
         await expectHidden(text, path, [plain, id, secret], text.includes('alice') ? ['alice', 'console'] : ['Secret'])
   })
 
-  test('SE26: columns with the name of a secret are redacted, also if they hold words', async () => {
+  test('columns with the name of a secret are redacted, also if they hold words (SE26)', async () => {
     const text =
       'id,login,db_password,apiKey,max_tokens\n1,bob,"correct ""horse""\nbattery",staple,8000\n2,eve,x y z,,4000\n'
     expect(await shown(text, 'a.csv')).toBe(
@@ -231,7 +231,7 @@ describe('secrets in tables', () => {
     )
   })
 
-  test('SE26: a row far from the header is redacted as well, and one without a header by its id', async () => {
+  test('a row far from the header is redacted as well, and one without a header by its id (SE26)', async () => {
     const row = (i: number) => `${i},user${i},staplehorse\n`
     const text = `id,login,password\n${Array.from({ length: 50_000 }, (_, i) => row(i)).join('')}`
     const provider = redacted(ranged({ 'a.csv': text }), { redactor })
@@ -245,7 +245,7 @@ describe('secrets in tables', () => {
     expect(leaks(await shown(`${secret};${id}\n`, 'a.md'), [id, secret])).toEqual([])
   })
 
-  test('SE26: sentences and rows of code are not treated as tables', async () => {
+  test('sentences and rows of code are not treated as tables (SE26)', async () => {
     for (const text of [
       'Enter your name, password\nand address, please.\n',
       'user, password, host\nare the names, in order, of it\n',
@@ -255,7 +255,7 @@ describe('secrets in tables', () => {
   })
 })
 
-describe('secrets in tables of every kind', () => {
+describe('secrets in tables of every kind:', () => {
   // Passwords that sound like the name of a secret, and one that is a word.
   const [first, second, third, word] = ['Passw0rd!2024', 'MyPassword99', 'Secret123!', 'hunterhorse'] as const
   const all = [first, second, third]
@@ -346,13 +346,13 @@ describe('secrets in tables of every kind', () => {
       `COPY public.users (id, name, password) FROM stdin;\n1\tbob\t${word}\n2\tx\t${second}\n\\.\n`,
       [word, second],
     ],
-  ])('SE26: in %s, every cell below or beside the name of a secret is redacted: %j', async (path, text, secrets) => {
+  ])('in %s, every cell below or beside the name of a secret is redacted: %j (SE26)', async (path, text, secrets) => {
     const output = await shown(text, path)
     for (const secret of secrets) expect(output).not.toContain(secret)
     expect(await shown(output, path)).toBe(output)
   })
 
-  test('SE26: the end of a table hides what the whole table hides, whatever precedes its header', async () => {
+  test('the end of a table hides what the whole table hides, whatever precedes its header (SE26)', async () => {
     for (const head of ['# users\nuser,password', '"User\nname","Password\n(initial)"', 'sep=,\nuser,password']) {
       const text = `${head}\n${Array.from({ length: 3000 }, (_, i) => `u${i},${second}`).join('\n')}\n`
       const provider = documents(ranged({ 'a.csv': text }), { through: (whole) => redacted(whole, { redactor }) })
@@ -360,7 +360,7 @@ describe('secrets in tables of every kind', () => {
     }
   })
 
-  test('SE26: tables without secrets are unchanged', async () => {
+  test('tables without secrets are unchanged (SE26)', async () => {
     for (const [path, text] of [
       [
         'a.md',
@@ -382,7 +382,7 @@ describe('secrets in tables of every kind', () => {
   })
 })
 
-describe('keys without armour', () => {
+describe('private keys without a PEM frame:', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey
   const der = (key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1') => key.export({ type: type as 'pkcs8', format: 'der' })
@@ -406,7 +406,7 @@ describe('keys without armour', () => {
     ['JKS', Buffer.concat([Buffer.from('feedfeed00000002', 'hex'), randomBytes(300)])],
   ]
   test.each(stores)(
-    'SE25: a key as %s is redacted, in base64, wrapped base64, base64url and hexadecimal',
+    'a key as %s is redacted, in base64, wrapped base64, base64url and hexadecimal (SE25)',
     async (_, bytes) => {
       const base64 = bytes.toString('base64')
       const lines = (width: number) => base64.match(new RegExp(`.{1,${width}}`, 'g'))?.join('\n') ?? ''
@@ -430,7 +430,7 @@ describe('keys without armour', () => {
     },
   )
 
-  test('SE25: public keys, requests and other DER are unchanged', async () => {
+  test('public keys, requests and other DER are unchanged (SE25)', async () => {
     const bytes = [
       publicKey.export({ type: 'spki', format: 'der' }),
       publicKey.export({ type: 'pkcs1', format: 'der' }),
@@ -466,25 +466,25 @@ describe('keys without armour', () => {
       'tempkey.rsa',
       JSON.stringify({ Parameters: { Modulus: in64('n'), D: in64('d'), P: in64('p'), InverseQ: in64('qi') } }),
     ],
-  ])('SE25: the private members of a key of .NET are redacted in %s: %.60s', async (path, text) => {
+  ])('the private members of a key of .NET are redacted in %s: %.60s (SE25)', async (path, text) => {
     const output = await shown(text, path)
     expect(leaks(output, Object.values(members).map(in64))).toEqual([])
     if (text.includes(in64('n'))) expect(output).toContain(in64('n'))
   })
 
-  test('SE25: of a DSAKeyValue, only the private member is redacted', async () => {
+  test('of a DSAKeyValue, only the private member is redacted (SE25)', async () => {
     const text = `<DSAKeyValue><P>${in64('p')}</P><Q>${in64('q')}</Q><X>${in64('d')}</X></DSAKeyValue>`
     expect(await shown(text, 'a.xml')).toBe(text.replace(in64('d'), '[redacted]'))
   })
 
-  test('SE25: the private lines of a key of PuTTY are redacted', async () => {
+  test('the private lines of a key of PuTTY are redacted (SE25)', async () => {
     const line = randomBytes(48).toString('base64')
     const text = `PuTTY-User-Key-File-3: ssh-rsa\nPublic-Lines: 1\nAAAAB3Nz\nPrivate-Lines: 1\n${line}\nPrivate-MAC: ${'0a'.repeat(20)}\n`
     expect(leaks(await shown(text, 'a.txt'), [line])).toEqual([])
   })
 })
 
-describe('secrets in prose', () => {
+describe('secrets in prose:', () => {
   const { planted: value } = password()
   const word = 'hunterhorse'
   test.each<[string, string, readonly string[]]>([
@@ -541,13 +541,13 @@ describe('secrets in prose', () => {
     ['redis.conf', `requirepass ${word}\n`, [word]],
     ['a.sh', `docker login -u bob -p ${value} registry.example.net\n`, [value]],
     ['a.md', `My password is: ${value}\n`, [value]],
-  ])('SE04: in %s, the secret of %j is redacted', async (path, text, secrets) => {
+  ])('in %s, the secret of %j is redacted (SE04)', async (path, text, secrets) => {
     const output = await shown(text, path)
     for (const secret of secrets) expect(output).not.toContain(secret)
     expect(await shown(output, path)).toBe(output)
   })
 
-  test('SE04: placeholders, and other texts of these forms, are unchanged', async () => {
+  test('placeholders, and other texts of these forms, are unchanged (SE04)', async () => {
     for (const [path, text] of [
       ['a.ts', 'const source = `host=h user=u password=${password} dbname=x`'],
       ['a.py', 'dsn = f"Server=db;UID=sa;PWD={password};Encrypt=yes"'],
@@ -564,7 +564,7 @@ describe('secrets in prose', () => {
 describe('encoded secrets', () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const percent = [...token].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('')
-  test.each([1, 2, 3])('SE06: are redacted if they are percent-encoded %i times', async (times) => {
+  test.each([1, 2, 3])('are redacted if they are percent-encoded %i times (SE06)', async (times) => {
     const text = percent.replaceAll('%', `%${'25'.repeat(times - 1)}`)
     expect(await shown(`see ${text} there\n`, 'a.md')).toBe('see [redacted] there\n')
     const [once, value] = [encodeURIComponent, password().planted]
@@ -573,7 +573,7 @@ describe('encoded secrets', () => {
   })
 
   test.each([16, 20, 24, 30, 32, 40, 64, 76])(
-    'SE06: are redacted in base64 and hexadecimal with lines of %i characters',
+    'are redacted in base64 and hexadecimal with lines of %i characters (SE06)',
     async (width) => {
       const bytes = Buffer.from(`{"a":1,"token":"${token}","c":"more text here, for two lines and more"}`)
       for (const encoded of [bytes.toString('base64'), bytes.toString('hex')]) {
@@ -593,21 +593,21 @@ describe('encoded secrets', () => {
   )
 
   test.each(['\u{e0041}', '\u{e0001}\u{e007f}', '\u{e0101}', '\u3164', '\ufff9', '\u200b'])(
-    'SE06: are redacted if they contain invisible characters (%j)',
+    'are redacted if they contain invisible characters (%j) (SE06)',
     async (sign) => {
       const text = `see ${[...token].join(sign)} there\npass${sign}word: ${password().planted}\n`
       expect(await shown(text, 'a.md')).toBe(`see [redacted] there\npass${sign}word: [redacted]\n`)
     },
   )
 
-  test('SE06: are not mistakenly found in lines of words or of digests', async () => {
+  test('are not mistakenly found in lines of words or of digests (SE06)', async () => {
     const digests = Array.from({ length: 8 }, (_, i) => createHash('sha1').update(`${i}`).digest('hex'))
     for (const text of [`${digests.join('\n')}\n`, 'AbstractSingleton\nProxyFactoryBean1\nConfigurationProp\n'])
       expect(await shown(text, 'a.txt')).toBe(text)
   })
 })
 
-describe('secrets in XML attributes', () => {
+describe('secrets in XML attributes:', () => {
   const plain = password().planted
   test.each([
     `<input name="password" value="${plain}">`,
@@ -623,19 +623,19 @@ describe('secrets in XML attributes', () => {
     `<property name="db.password" type="string" value="${plain}"/>`,
     `<user login="bob" password="${plain}"/>`,
     `&lt;input type=&quot;password&quot; value=&quot;${plain}&quot;&gt;`,
-  ])('SE27: the secret of %s is redacted', async (element) => {
+  ])('the secret of %s is redacted (SE27)', async (element) => {
     for (const path of someOf(element.replaceAll(plain, ''), ['a.html', 'a.xml', 'a.md', 'a.config'], 2))
       await expectHidden(`<p>\n${element}\n<b>shown</b>\n`, path, [plain], ['shown'])
   })
 
-  test('SE27: attributes of other elements are unchanged', async () => {
+  test('attributes of other elements are unchanged (SE27)', async () => {
     const text =
       '<input name="city" value="Kyoto-2024"><meta name="author" content="Bob7 Smith"><a id="key" value="x1y2">\n'
     for (const path of ['a.html', 'a.xml']) expect(await shown(text, path)).toBe(text)
   })
 })
 
-describe('YAML values of several lines', () => {
+describe('YAML values of several lines:', () => {
   const [first, second, third] = [1, 2, 3].map(() => password().planted) as [string, string, string]
   test.each<[string, string]>([
     ['folded', `>\n    ${first}\n    ${second}\n\n    ${third}`],
@@ -650,7 +650,7 @@ describe('YAML values of several lines', () => {
     ['in single quotes', `'${first}\n    it''s ${second}\n    ${third}'`],
     ['in single quotes on one line', `'${first}''${second}''${third}'`],
     ['a list', `\n    - ${first}\n      ${second}\n    - ${third}`],
-  ])('SE28: %s, is redacted in every range', async (name, value) => {
+  ])('a secret value is redacted in every range: %s (SE28)', async (name, value) => {
     for (const head of someOf(name, ['db_password: ', '  apiKey: ', '- token: ', '"clientSecret": '], 2))
       for (const path of someOf(head + name, ['a.yaml', 'values.yml'])) {
         const after = head.startsWith('-') ? '- host: db\n' : `${/^ */.exec(head)?.[0]}host: db\n`
@@ -658,7 +658,7 @@ describe('YAML values of several lines', () => {
       }
   })
 
-  test('SE28: text after the value is unchanged', async () => {
+  test('text after the value is unchanged (SE28)', async () => {
     expect(await shown('password: a7b8c9\n  d7e8f9\nhost: db\n', 'a.yaml')).toBe('password: [redacted]\nhost: db\n')
     expect(await shown('password: a7b8c9\n# a comment\n  x: shown\n', 'a.yaml')).toBe(
       'password: [redacted]\n# a comment\n  x: shown\n',
@@ -667,7 +667,7 @@ describe('YAML values of several lines', () => {
   })
 })
 
-test('SE22: the end of a table hides the columns that the whole table hides', async () => {
+test('the end of a table hides the columns that the whole table hides (SE22)', async () => {
   const { planted: secret } = password()
   const rows = Array.from({ length: 3000 }, (_, i) => `u${i},${secret},n${i}\n`).join('')
   const provider = documents(ranged({ 'users.csv': `user,password,note\n${rows}` }), {
@@ -682,7 +682,7 @@ test('SE22: the end of a table hides the columns that the whole table hides', as
   }
 })
 
-test('SE22: of a withheld file, a range at its end is withheld too', async () => {
+test('of a withheld file, a range at its end is withheld too (SE22)', async () => {
   const { planted: secret } = password()
   const text = `password=${secret}\n${'a plain line\n'.repeat(3000)}`
   for (const make of [memory, ranged]) {
@@ -696,7 +696,7 @@ test('SE22: of a withheld file, a range at its end is withheld too', async () =>
   }
 })
 
-test('SE22: a file without a secret is searched once, and a read of its end is taken from the searched text', async () => {
+test('a file without a secret is searched once, and a read of its end is taken from the searched text (SE22)', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,
@@ -721,7 +721,7 @@ test('SE22: a file without a secret is searched once, and a read of its end is t
   expect([searches, reads]).toEqual([1, 1])
 })
 
-test('SE22: a part of a file that is too large to search is refused with the reason', async () => {
+test('a part of a file that is too large to search is refused with the reason (SE22)', async () => {
   const tooLarge: Provider = {
     ...memory({ 'a.log': 'one' }),
     read: async () => {
@@ -739,7 +739,7 @@ test('SE22: a part of a file that is too large to search is refused with the rea
   await expect(read(through('mask'), 'a.log')).rejects.toThrow('Ask for a part of it.')
 })
 
-describe('SE22: a patch and a blame hide the secrets that the file hides', () => {
+describe('a patch and a blame hide the secrets that the file hides', () => {
   const { planted: secret } = password()
   const files: Readonly<Record<string, string>> = {
     'users.csv': `user,password\nu1,${secret}\nu2,${secret}\n`,
@@ -770,7 +770,7 @@ describe('SE22: a patch and a blame hide the secrets that the file hides', () =>
     'blame/main/': (file, text) =>
       `Blame of ${file} at main (0123456789ab).\n0123456789ab 2026-11-27 a: first\n${numbered(text).replace(/\n(?=.*$)/, '\n1123456789ab 2026-11-28 b: second\n')}\n`,
   }
-  test.each(Object.entries(files))('%s', async (file, text) => {
+  test.each(Object.entries(files))('in %s (SE22)', async (file, text) => {
     expect(leaks(await shown(text, file), [secret])).toEqual([])
     for (const [path, make] of Object.entries(forms))
       await expectHidden(make(file, text), path.endsWith('/') ? path + file : path, [secret])
@@ -829,7 +829,7 @@ test.each<[string, string]>([
   ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
   ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
   ['lines of netrc', 'machine a login b password '.repeat(18_000)],
-])('SE22: endless %s are searched in linear time', async (name, text) => {
+])('endless %s are searched in time, and not withheld (SE22)', async (name, text) => {
   for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
     expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
 })
@@ -855,11 +855,11 @@ test.each<[string, string]>([
   ['Makefile', 'DB_PASSWORD ?= horsebattery\n'],
   ['a.rs', 'let password = String::from("horsebattery");\n'],
   ['a.php', "define('DB_PASSWORD', 'horsebattery');\n"],
-])('SE26: a word after the name of a secret is redacted in %s: %j', async (path, text) => {
+])('a word after the name of a secret is redacted in %s: %j (SE26)', async (path, text) => {
   expect(await shown(text, path)).not.toContain('horsebattery')
 })
 
-test('SE26: a reference to a secret elsewhere, without a default value, is unchanged', async () => {
+test('a reference to a secret elsewhere, without a default value, is unchanged (SE26)', async () => {
   for (const text of ['password: ${DB_PASSWORD:?must be set}\n', 'password: ${vault:secret/x}\n', 'password: ${A:-}\n'])
     expect(await shown(text, 'a.yaml')).toBe(text)
 })

@@ -23,7 +23,7 @@ async function contentsOf(wire: Wire, path: string): Promise<readonly Part[]> {
 }
 
 describe('a secret that the process knows', () => {
-  test('SE06: is in no text, in any spelling, and in no bytes', async () => {
+  test('is in no text, in any spelling, and in no bytes (SE06)', async () => {
     for (const wire of arena.wires) {
       expect((await contentsOf(wire, 'text'))[0]?.text).toBe([mark, mark, mark, mark].join(' and '))
       expect((await contentsOf(wire, 'json'))[0]?.text).toBe(JSON.stringify({ a: JSON.stringify({ token: mark }) }))
@@ -39,7 +39,7 @@ describe('a secret that the process knows', () => {
     }
   })
 
-  test('SE07: is removed from a stream that is split within it, and the text around it is unchanged', async () => {
+  test('is removed from a stream that is split within it, and the text around it is unchanged (SE07)', async () => {
     for (const wire of arena.wires) {
       const [content] = await contentsOf(wire, 'stream')
       const bytes = Buffer.from(content?.blob ?? '', 'base64')
@@ -48,7 +48,7 @@ describe('a secret that the process knows', () => {
     }
   })
 
-  test('SE07: is removed from an answer that arrives as an event after others', async () => {
+  test('is removed from an answer that arrives as an event after others (SE07)', async () => {
     for (const wire of arena.wires) {
       const token = `progress of ${wire.name}`
       const params = { uri: 'known://values/slow', _meta: { progressToken: token } }
@@ -59,7 +59,7 @@ describe('a secret that the process knows', () => {
     }
   })
 
-  test('SE07, SE17: is in no name, title, description, completion or metadata, on any page of a list', async () => {
+  test('is in no name, title, description, completion or metadata, on any page of a list (SE07, SE17)', async () => {
     for (const wire of arena.wires) {
       const listed: Part[] = []
       let cursor: string | undefined
@@ -93,7 +93,7 @@ describe('a secret that the process knows', () => {
     }
   })
 
-  test('SE11: is in no error: thrown texts are not sent, and sent texts are searched', async () => {
+  test('is in no error: thrown texts are not sent, and sent texts are searched (SE11)', async () => {
     for (const wire of arena.wires) {
       for (const path of ['throws', 'aggregate', 'string', 'object']) {
         const { message } = await arena.read(wire, `known://values/${path}`)
@@ -106,7 +106,7 @@ describe('a secret that the process knows', () => {
 })
 
 describe('text that a client has sent itself', () => {
-  test('SE19: is returned unchanged, so that nobody learns whether a guess was right', async () => {
+  test('is returned unchanged, so that nobody learns whether a guess was right (SE19)', async () => {
     for (const wire of arena.wires) {
       for (const text of [guessed, `${guessed}x`.slice(1)]) {
         const [found, missing] = [`known://values/echo?text=${text}`, `known://values/${text}`]

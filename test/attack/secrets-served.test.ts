@@ -122,7 +122,7 @@ async function below(wire: Wire, uri: string): Promise<readonly Part[]> {
 }
 
 describe('a server with secrets', () => {
-  test('SE06: serves files without the secrets that it knows, in any spelling', async () => {
+  test('serves files without the secrets that it knows, in any spelling (SE06)', async () => {
     for (const wire of arena.wires) {
       const listed = await below(wire, `${arena.world.address}/known`)
       const files = listed.filter(({ uri }) => !uri.includes('named-') && !uri.endsWith('.md'))
@@ -137,7 +137,7 @@ describe('a server with secrets', () => {
     }
   })
 
-  test('SE01, SE02, SE04: redacts settings by value and by name', async () => {
+  test('redacts settings by value and by name (SE01, SE02, SE04)', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const { uri } of await below(wire, 'config://app'))
       for (const query of ['', '?as=json']) {
@@ -148,7 +148,7 @@ describe('a server with secrets', () => {
       }
   })
 
-  test('SE01, SE16: redacts texts of a mount with redaction', async () => {
+  test('redacts texts of a mount with redaction (SE01, SE16)', async () => {
     for (const wire of arena.wires) {
       const { text = '' } = await partOf(wire, 'notes://all/all.md')
       for (const { name, secret } of shapes) expect(leaks(text, secret), name).toEqual([])
@@ -156,7 +156,7 @@ describe('a server with secrets', () => {
     }
   })
 
-  test('SE09: lists the names of environment variables, and shows the value of an allowed one', async () => {
+  test('lists the names of environment variables, and shows the value of an allowed one (SE09)', async () => {
     for (const wire of arena.wires) {
       const names = (await below(wire, 'env://process')).map(({ uri }) => uri)
       expect(names).toContain('env://process/API_TOKEN')
@@ -166,7 +166,7 @@ describe('a server with secrets', () => {
     }
   })
 
-  test('SE12: opens no debugger for any signal or request, and continues', async () => {
+  test('opens no debugger for any signal or request, and continues (SE12)', async () => {
     process.kill(arena.http.pid, 'SIGUSR1')
     for (const wire of arena.wires.filter(({ transport }) => transport === 'http'))
       expect((await partOf(wire, `${arena.world.address}/a.txt`)).text).toBe('alpha\n')
@@ -176,7 +176,7 @@ describe('a server with secrets', () => {
     expect(ports).not.toMatch(/0100007F:240D 00000000:0000 0A/)
   })
 
-  test('SE24: tells every cache and browser to store nothing', async () => {
+  test('tells every cache and browser to store nothing (SE24)', async () => {
     const { world, http } = arena
     for (const path of ['/mcp', '/healthz', '/readyz', '/nothing'])
       for (const method of ['GET', 'POST']) {
@@ -186,11 +186,11 @@ describe('a server with secrets', () => {
   })
 })
 
-describe('errors and logs of a command', () => {
+describe('errors and logs of a command:', () => {
   const inWorld = (args: readonly string[]) =>
     run(args, { cwd: dirname(arena.world.root), env: { ...arena.world.environment } })
 
-  test('SE11: an error holds no secret of the command line, the environment or the configuration', async () => {
+  test('an error holds no secret of the command line, the environment or the configuration (SE11)', async () => {
     const token = arena.world.canaries.plant('header')
     writeFileSync(beside(arena.world, 'wrong.json'), JSON.stringify({ mounts: {}, cursorSecret: token }))
     const commands = [
@@ -209,7 +209,7 @@ describe('errors and logs of a command', () => {
     }
   })
 
-  test('SE13, SE14: a log at the debug level has one line for each event, and no secret', async () => {
+  test('a log at the debug level has one line for each event, and no secret (SE13, SE14)', async () => {
     const { world } = arena
     const hostile = [
       'file:///a\nfake="1"',

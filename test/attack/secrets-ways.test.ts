@@ -81,7 +81,7 @@ interface Wire {
   readonly [name: string]: unknown
 }
 
-describe('SE22: a secret', () => {
+describe('a secret', () => {
   let folder: GitFolder
   let state: string
   let catalog: MountedCatalog
@@ -164,7 +164,7 @@ describe('SE22: a secret', () => {
     ],
   }
 
-  test.each(Object.entries(forms))('%s is disclosed by no feature', async (_, { file, text, secrets }) => {
+  test.each(Object.entries(forms))('%s is disclosed by no feature (SE22)', async (_, { file, text, secrets }) => {
     const lines = text.split('\n').length - 1
     for (const [way, make] of Object.entries(ways)) {
       const answers = await Promise.all(make(file, lines, Buffer.byteLength(text)))
@@ -176,7 +176,7 @@ describe('SE22: a secret', () => {
     }
   })
 
-  test('of any file is in no patch, commit, list, search or context', async () => {
+  test('of any file is in no patch, commit, list, search or context (SE22)', async () => {
     await expect.poll(() => call('search_resources', { query: word, limit: 50 })).toContain('rows.sql')
     const answers: Readonly<Record<string, string>> = {
       patch: await read(`git://r/diff/${ids[0]}/${ids[1]}`),

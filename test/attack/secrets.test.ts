@@ -66,9 +66,9 @@ async function settingsShown(
 const codeWith = (value: string) =>
   `const greeting = ${JSON.stringify(value)}\n// ${value.replaceAll('\n', ' ')}\ncall('x', \`${value}\`)\nconst x = { greeting: ${JSON.stringify(value)} }\n`
 
-describe('detectors of secrets', () => {
+describe('detectors of secrets:', () => {
   test.each(formats)(
-    'SE01: no sample of any detector is disclosed by a settings file in %s, at any place',
+    'no sample of any detector is disclosed by a settings file in %s, at any place (SE01)',
     async (format) => {
       const cases = tokens().flatMap((canary) => positions.map((position) => ({ canary, position })))
       for (const { canary, position } of someOf(format, cases, 30)) {
@@ -81,7 +81,7 @@ describe('detectors of secrets', () => {
   )
 
   test.each(['notes.md', 'main.ts', 'main.py', 'run.sh', 'log.txt', 'Dockerfile', 'page.html'])(
-    'SE01: no sample is disclosed %s',
+    'no sample of any detector is disclosed in %s (SE01)',
     async (path) => {
       for (const canary of someOf(path, tokens(), 10)) {
         const output = await shown(codeWith(canary.planted), path)
@@ -91,7 +91,7 @@ describe('detectors of secrets', () => {
   )
 
   test.each(formats)(
-    'SE02: a secret under an innocent name, and an innocent value under a secret name, are redacted in %s',
+    'a secret under an innocent name, and an innocent value under a secret name, are redacted in %s (SE02)',
     async (format) => {
       const { planted: token } = tokens()[2] as Canary
       const { planted: plain } = password()
@@ -122,7 +122,7 @@ describe('detectors of secrets', () => {
     'AWS_SESSION_TOKEN',
     'signing-key-2',
     'P_A_S_S_W_O_R_D',
-  ])('SE03: %j is the name of a secret, in any spelling', async (name) => {
+  ])('the value under the name %j is redacted (SE03)', async (name) => {
     const { planted } = password()
     const text = JSON.stringify({ [name]: planted, nested: { [name]: [planted] }, host: 'db' })
     for (const output of await settingsShown('json', text)) {
@@ -135,7 +135,7 @@ describe('detectors of secrets', () => {
   })
 
   test.each(addresses())(
-    'SE04: of $name the secret part is redacted, and the host is kept',
+    'of $name the secret part is redacted, and the host is kept (SE04)',
     async ({ name, planted, secret, kept = [] }) => {
       for (const format of someOf(name, formats)) {
         const outputs = await settingsShown(format, writeSettings(format, 'value', planted) ?? '')
@@ -180,7 +180,7 @@ describe('detectors of secrets', () => {
     ['full-width forms', (text) => [...text].map((c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)).join('')],
     ['characters without width', (text) => [...text].join('\u200b')],
     ['JSON in JSON', (text) => JSON.stringify(JSON.stringify({ greeting: text }))],
-  ])('SE06: a secret in %s is redacted', async (_, encode) => {
+  ])('a secret in %s is redacted (SE06)', async (_, encode) => {
     const encoded = encode(github.planted)
     // JSON around it is none of it.
     const pieces = [...(encoded.includes('greeting') ? [] : encoded.split('\n')), ...github.secret]
@@ -191,7 +191,7 @@ describe('detectors of secrets', () => {
         expect(leaks(output, pieces), output).toEqual([])
   })
 
-  test('SE06: block scalars, binary tags, anchors and aliases of YAML are redacted', async () => {
+  test('block scalars, binary tags, anchors and aliases of YAML are redacted (SE06)', async () => {
     const { planted } = password()
     const base64 = Buffer.from(planted).toString('base64')
     const text = `base: &a ${planted}\npassword: *a\nx: |\n  ${github.planted}\ny: >\n  a\n  ${github.planted}\nz: !!binary ${Buffer.from(`key ${github.planted}`).toString('base64')}\nw: ${base64}\n# was ${planted}\n`
@@ -199,7 +199,7 @@ describe('detectors of secrets', () => {
       expect(leaks(output, [planted, base64, ...github.secret]), output).toEqual([])
   })
 
-  test('SE07: a secret over several lines is redacted', async () => {
+  test('a secret over several lines is redacted (SE07)', async () => {
     const half = github.planted.length / 2
     const [first, second] = [github.planted.slice(0, half), github.planted.slice(half)]
     for (const text of [
@@ -211,7 +211,7 @@ describe('detectors of secrets', () => {
       expect(leaks(await shown(text, 'a.txt'), [first.slice(4), second]), text).toEqual([])
   })
 
-  test('SE08: variables, includes and commands in settings are not expanded', async () => {
+  test('variables, includes and commands in settings are not expanded (SE08)', async () => {
     const environment = { SECRET_HALF: 'abc' }
     const text = 'a: ${SECRET_HALF}${OTHER}\nb: !include /etc/passwd\nc: $(id)\nd: ${HOME:-x}\n'
     const [source, json] = await settingsShown('yaml', text)
@@ -228,7 +228,7 @@ describe('detectors of secrets', () => {
     expect(dotenv).toBe('A=${SECRET_HALF}\n')
   })
 
-  test('SE09: names of environment variables are shown, and values are not', async () => {
+  test('names of environment variables are shown, and values are not (SE09)', async () => {
     const provider = env()
     for await (const { path } of provider.list({}, context)) expect(await read(provider, path)).toBe('[redacted]')
     const environment = { npm_config__auth: password().planted, HISTFILE: '/x', PATH: '/bin' }
@@ -241,7 +241,7 @@ describe('detectors of secrets', () => {
       expect(await read(process, path)).toMatch(/^\[redacted\] This content is withheld/)
   })
 
-  test('SE21: numbers, booleans, lists, null and short values under a secret name are redacted', async () => {
+  test('numbers, booleans, lists, null and short values under a secret name are redacted (SE21)', async () => {
     const text =
       '{"pin": 12345, "password": true, "tokens": ["a", 7, {"x": null}], "secret": null, "auth": "ab", "apiKey": "", "port": 5432}'
     const [source, json] = await settingsShown('json', text)
@@ -260,8 +260,8 @@ describe('detectors of secrets', () => {
   })
 })
 
-describe('redaction of parts', () => {
-  test('SE07: a secret that two parts of a resource share is shown by neither', async () => {
+describe('redaction of parts:', () => {
+  test('a secret that two parts of a resource share is shown by neither (SE07)', async () => {
     for (const { planted, secret } of someOf('SE07', tokens(), 5)) {
       const text = `first line\nsee ${planted} there\nlast line\n`
       const provider = sliced(redacted(ranged({ 'a.log': text }), { redactor }))
@@ -276,7 +276,7 @@ describe('redaction of parts', () => {
     }
   })
 
-  test('SE07: secrets at the border of two windows are not shown, whole or in parts', async () => {
+  test('secrets at the border of two windows are not shown, whole or in parts (SE07)', async () => {
     const canary = tokens()[3] as Canary
     const filler = `${'x '.repeat(49)}x\n`.repeat(5200)
     for (const shift of someOf('SE07', [0, 20, 40, 80, 200, 65_536, 65_600, 131_072], 3)) {
@@ -293,7 +293,7 @@ describe('redaction of parts', () => {
     }
   })
 
-  test('SE16: contents of any source are searched, also bytes and streams', async () => {
+  test('contents of any source are searched, also bytes and streams (SE16)', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const stream = async function* () {
       yield Buffer.from(`row: ${canary.planted.slice(0, 9)}`)
@@ -313,7 +313,7 @@ describe('redaction of parts', () => {
     expect(await read(provider, 'b')).toBe('row: [redacted]')
   })
 
-  test('SE17: titles, descriptions, metadata, names of parts and completions are redacted before they are indexed', async () => {
+  test('titles, descriptions, metadata, names of parts and completions are redacted in every answer (SE17)', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const { planted, secret } = canary
     const inner = memory({
@@ -345,7 +345,7 @@ describe('redaction of parts', () => {
     })
   })
 
-  test('SE18: neither the mark, a size, nor a range shows the length of a secret', async () => {
+  test('neither the mark, a size, nor a range shows the length of a secret (SE18)', async () => {
     const short = redacted(ranged({ 'a.env': 'PASSWORD=abc\nx=1\n' }), { redactor, key: Buffer.alloc(32) })
     const long = redacted(ranged({ 'a.env': `PASSWORD=${'abc'.repeat(40)}\nx=1\n` }), {
       redactor,
@@ -367,7 +367,7 @@ describe('redaction of parts', () => {
     expect(await all(short)).toEqual(await all(long))
   })
 
-  test('SE19: versions are hashed with a key, so that no guess can be compared with them', async () => {
+  test('versions are hashed with a key, so that no guess can be compared with them (SE19)', async () => {
     const source = memory({
       a: { text: 'x', version: 'etag-of-content' },
       b: { text: 'x', version: 'etag-of-content' },
@@ -398,7 +398,7 @@ describe('redaction of parts', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('SE22: %s is searched in linear time', async (name, text) => {
+  ])('%s is searched in time, and not withheld (SE22)', async (name, text) => {
     for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'], 1, volume / 3)) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')
@@ -406,7 +406,7 @@ describe('redaction of parts', () => {
   })
 
   test.each(['hangs', 'dies', 'throws', 'floods'])(
-    'SE23: if a detector %s, the content is withheld, and the next content is not',
+    'if a detector %s, the content is withheld, and the next content is not (SE23)',
     async (fault) => {
       const own = createRedactor({
         file: new URL('./harness/faulty-redactor.mjs', import.meta.url).pathname,
@@ -450,13 +450,13 @@ describe('redaction of parts', () => {
       Buffer.concat([Buffer.alloc(41, 1), Buffer.from(planted, 'utf16le'), Buffer.alloc(40, 1)]),
       /withheld: it contains a secret/,
     ],
-  ])('SE23: a secret in %s is redacted', async (_, bytes, expected) => {
+  ])('a secret in %s is redacted (SE23)', async (_, bytes, expected) => {
     const output = await read(redacted(memory({ a: { bytes } }), { redactor }), 'a')
     expect(output).toMatch(expected)
     expect(leaks(output.replaceAll('\0', ''), [planted])).toEqual([])
   })
 
-  test('SE23: comments that turn a detector off have no effect', async () => {
+  test('comments that turn a detector off have no effect (SE23)', async () => {
     const canary = tokens().find(({ name }) => name === 'Linear key') as Canary
     expect(
       leaks(
@@ -467,7 +467,7 @@ describe('redaction of parts', () => {
   })
 })
 
-describe('each layer of redaction is needed', () => {
+describe('each layer of redaction is needed:', () => {
   const bearer = tokens().find(({ name }) => name === 'Bearer hex') as Canary
   const linear = tokens().find(({ name }) => name === 'Linear key') as Canary
   const stripe = tokens().find(({ name }) => name === 'Stripe key') as Canary
@@ -597,7 +597,7 @@ describe('texts that are not secrets', () => {
       expect(leaks(await shown(bare, path), [planted.planted]), `${path}: ${bare}`).toEqual([])
   })
 
-  test('are hardly ever redacted in real source code', async () => {
+  test('are redacted less than once in 3,700 lines of the source code of hikidashi', async () => {
     const { readdirSync, readFileSync } = await import('node:fs')
     const root = new URL('../../src/', import.meta.url).pathname
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
@@ -617,7 +617,7 @@ describe('texts that are not secrets', () => {
     expect(marks).toBeLessThan(lines / 3700)
   })
 
-  test('are not redacted twice: the mark stays as it is', async () => {
+  test('include the marks of redaction: a redacted text is not redacted again', async () => {
     for (const { planted } of someOf('once', [...tokens(), ...addresses()], 15))
       for (const path of ['a.yaml', 'a.ts', 'a.md']) {
         const once = await shown(codeWith(planted), path)

@@ -84,7 +84,7 @@ const services: Readonly<Record<string, AskService>> = {
   'embeddings of Ollama': (base, network) => embed({ model: 'm', ollama: { url: base }, timeoutMs, ...network }),
 }
 
-describe.each(Object.entries(services))('%s', (_, ask) => {
+describe.each(Object.entries(services))('the service of %s', (_, ask) => {
   test.each([
     ['this machine', ['127.0.0.1']],
     ['a private network', ['10.1.2.3']],

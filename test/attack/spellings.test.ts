@@ -68,8 +68,8 @@ async function outcome(ask: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
-  test('is parsed to one resource', () => {
+describe('every spelling of one URI', () => {
+  test('is parsed to one resource (UR06, UR07, UR16, PT13)', () => {
     fc.assert(
       fc.property(
         fc
@@ -91,7 +91,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     )
   })
 
-  test('gets the same access decision when it is read, listed or subscribed to', async () => {
+  test('gets the same access decision when it is read, listed or subscribed to (UR06, UR07, UR16, PT13)', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     await fc.assert(
@@ -129,7 +129,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is answered in its own spelling', async () => {
+  test('is answered in its own spelling (UR06, UR07, UR16, PT13)', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     for (const uri of [
@@ -141,7 +141,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is reported in the spelling that was subscribed to, and can be unsubscribed in any other spelling', async () => {
+  test('is reported in the spelling that was subscribed to, and can be unsubscribed in any other spelling (UR06, UR07, UR16, PT13)', async () => {
     const { catalog, provider } = world()
     const heard: string[] = []
     const subscription = catalog.view(alice).subscribe?.(({ uris }) => heard.push(...uris))
@@ -157,7 +157,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('continues a list with the cursor of another spelling', async () => {
+  test('continues a list with the cursor of another spelling (UR06, UR07, UR16, PT13)', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     const first = await view.directory({ uri: 'file:///srv/open/' })
@@ -170,7 +170,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
   })
 })
 
-describe('PT08 UR06: a % that starts no escape', () => {
+describe('a % that starts no escape', () => {
   test.each([
     ['file:///r/100%', '100%'],
     ['file:///r/100%.md', '100%.md'],
@@ -179,7 +179,7 @@ describe('PT08 UR06: a % that starts no escape', () => {
     ['file:///r/%%41', '%A'],
     ['file:///r/%%32%65', '%2e'],
     ['file:///r/%25zz', '%zz'],
-  ])('is a literal character: %s', (uri, name) => {
+  ])('is a literal character: %s (PT08, UR06)', (uri, name) => {
     expect(parseUri(uri).segments).toEqual(['r', name])
   })
 
@@ -189,11 +189,11 @@ describe('PT08 UR06: a % that starts no escape', () => {
     'file:///r/%%2fx',
     'file:///r/%ED%A0%80',
     'file:///r/%2e%2e/%',
-  ])('hides nothing that is refused: %s', (uri) => {
+  ])('does not make a refused URI valid: %s (PT08, UR06)', (uri) => {
     expect(() => parseUri(uri)).toThrow()
   })
 
-  test('is a literal character in a query and in a data: URI too', async () => {
+  test('is a literal character in a query and in a data: URI too (PT08, UR06)', async () => {
     expect(parseUri('docs://m/a?q=100%').query).toBe('q=100%25')
     expect(parseUri('data:,100%').segments).toEqual([',100%25'])
     expect(parseAddress('data:,100%').text).toBe(parseAddress('data:,100%25').text)

@@ -50,7 +50,7 @@ afterEach(async () => {
 const mostMb = 700
 
 describe.runIf(process.platform === 'linux')('a process that reads SQLite', () => {
-  test.each(Object.keys(bombs))('BM06 refuses %s with little memory, and answers other requests', async (name) => {
+  test.each(Object.keys(bombs))('refuses %s with little memory, and answers other requests (BM06)', async (name) => {
     const asked = ask(provider)
     const memory = watchChildren(/sqlite.child/)
     try {
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('a process that reads SQLite', () =
     }
   })
 
-  test('BM06 has limits of memory and of the sizes of its files', async () => {
+  test('has limits of memory and of the sizes of its files (BM06)', async () => {
     await ask(provider).text('plain/rows')
     const children = readdirSync('/proc').filter((pid) => {
       if (!/^\d+$/.test(pid)) return false

@@ -250,7 +250,7 @@ function spellings(count: number, length = 7000): readonly string[] {
 
 describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
-  row('SB02 SB07: omit hidden resources exactly like absent ones, and never notify of them', async () => {
+  row('omit hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
     const wire = await freshClientOf(name)
     const absent = ['nowhere://mount/x', 'file:///nowhere/x']
     const denied = [
@@ -293,7 +293,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(ear.lists()).toBe(0)
   })
 
-  row('SB03: accept a resource that does not exist yet, and notify when it appears', async () => {
+  row('accept a resource that does not exist yet, and notify when it appears (SB03)', async () => {
     const uri = uriOf(`not-yet-${Math.random()}/deeper/file.txt`)
     const ear = await hear(await clientOf(name), [uri])
     expect(ear.honoured).toEqual([uri])
@@ -304,7 +304,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(answer.message?.result?.contents).toMatchObject([{ text: 'here\n' }])
   })
 
-  row('SB04: notify of every requested spelling, once for a change, with one watch', async () => {
+  row('notify of every requested spelling, once for a change, with one watch (SB04)', async () => {
     const wire = await clientOf(name)
     const plain = await hear(await clientOf(name), [uriOf('a.txt')])
     const watches = countWatches(wire.target)
@@ -327,7 +327,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(Math.max(...counts)).toBeLessThan(uris.length)
   })
 
-  row('SB06: stop notifying of a resource that becomes hidden', async () => {
+  row('stop notifying of a resource that becomes hidden (SB06)', async () => {
     const [soon, other] = [`soon-ignored-${Math.random()}`, uriOf('abc')]
     write(soon, 'seen\n')
     const ear = await hear(await clientOf(name), [uriOf(soon), other])
@@ -354,7 +354,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     write('.gitignore', '')
   })
 
-  row('SB08: notify with the URI, and nothing else', async () => {
+  row('notify with the URI, and nothing else (SB08)', async () => {
     const wire = await clientOf(name)
     const ear = await hear(wire, [uriOf('a.txt'), uriOf('')], true)
     for (let i = 0; i < 3; i++) write('a.txt', `${arena.world.canaries.plant('content')} ${i}\n`)
@@ -408,7 +408,7 @@ describe('a stream of changes (2026-07-28)', () => {
     (params?._meta as Params | undefined)?.['io.modelcontextprotocol/subscriptionId']
 
   test.each(['stdio 2026-07-28', 'http 2026-07-28'] as const)(
-    'SB04: carries the exact id of its request, number or string, over %s',
+    'carries the exact id of its request, number or string, over %s (SB04)',
     async (name) => {
       const wire = arena.wire(name)
       const ids = [4711, '4711', 'a b', '🗄️', -1, 0, '', Number.MAX_SAFE_INTEGER]
@@ -457,7 +457,7 @@ describe('a stream of changes (2026-07-28)', () => {
     },
   )
 
-  test('SB01: a request with too many URIs is refused with the limit, and subscribes to none', async () => {
+  test('is refused with the limit if it requests too many URIs, and subscribes to none (SB01)', async () => {
     for (const name of ['stdio 2026-07-28', 'http 2026-07-28'] as const) {
       const wire = await clientOf(name)
       for (const count of [most.perSubscription + 1, 100_000]) {
@@ -479,7 +479,7 @@ describe('a stream of changes (2026-07-28)', () => {
     }
   })
 
-  test('SB01 HT22: the number of streams of a client, and of all, is limited; more are refused, with a time to retry', async () => {
+  test('is refused, with a time to retry, beyond the maximum number of streams of a client and of all clients (SB01, HT22)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const heard: Message[] = []
     const streams = Array.from({ length: 30 }, (_, id) =>
@@ -541,7 +541,7 @@ describe('a stream of changes (2026-07-28)', () => {
     await isHonoured(wire, [uriOf('a.txt')])
   })
 
-  test('SB01: the number of URIs of a client is limited, over all its streams', async () => {
+  test('is refused if its client would have too many URIs over all its streams (SB01)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const uris = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => uriOf(`${prefix}${i}`))
     const first = await hear(wire, uris('a', most.perSubscription))
@@ -582,7 +582,7 @@ describe('a client that sends a flood of subscriptions', () => {
     ])
 
   test(
-    'SB01: over stdio gets all answers, and fills no memory',
+    'over stdio gets all answers, and fills no memory (SB01)',
     async () => {
       const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
       opened.push(target.stop)
@@ -603,7 +603,7 @@ describe('a client that sends a flood of subscriptions', () => {
   )
 
   test(
-    'SB01: over HTTP is refused cheaply, and another client does not notice',
+    'over HTTP is refused cheaply, and another client does not notice (SB01)',
     async () => {
       const wire = await openHttp(arena.http, arena.world, '2025-03-26')
       opened.push(wire.close)
@@ -650,7 +650,7 @@ describe('a client that sends a flood of subscriptions', () => {
 describe('a subscriber that does not read', () => {
   const touch = () => write(deepPath, `${Math.random()}\n`)
 
-  test('HT23: has at most 1 MiB of pending changes, each once, and is disconnected beyond it', async () => {
+  test('has at most 1 MiB of pending changes, each once, and is disconnected beyond it (HT23)', async () => {
     const wire = await clientOf('http 2026-07-28')
     const uris = spellings(180)
     expect(uris.join('').length).toBeGreaterThan(1024 * 1024)
@@ -674,7 +674,7 @@ describe('a subscriber that does not read', () => {
     await control(wire)
   })
 
-  test('HT23: is distinguished from a subscriber that reads, which may get more than 1 MiB at once', async () => {
+  test('is not confused with a subscriber that reads, which may get more than 1 MiB at once (HT23)', async () => {
     for (const name of ['http 2026-07-28', 'stdio 2026-07-28'] as const) {
       const uris = spellings(180)
       const ear = await hear(await clientOf(name), uris)
@@ -687,7 +687,7 @@ describe('a subscriber that does not read', () => {
   })
 
   test.each(['stdio 2026-07-28', 'stdio 2025-11-25'] as const)(
-    'HT23: is told that it was disconnected, if possible, over %s',
+    'is told that it was disconnected, if possible, over %s (HT23)',
     async (name) => {
       const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
       opened.push(target.stop)
@@ -723,9 +723,9 @@ describe('a subscriber that does not read', () => {
   )
 })
 
-describe('SB16: the limit of watches', () => {
+describe('the limit of watches', () => {
   requiresWatchLimit()('of the system', () => {
-    test('is shown in the log and in the readiness, while changes are still reported', async () => {
+    test('is shown in the log and in the readiness, while changes are still reported (SB16)', async () => {
       const { mounts, ...rest } = configOf(arena.world)
       const config = { ...rest, mounts: { [arena.world.address]: { ...mounts[arena.world.address], reconcile: '1s' } } }
       const target = await startConfigured(arena.world, 'http', config, withWatches(3))
@@ -748,11 +748,11 @@ describe('SB16: the limit of watches', () => {
   })
 })
 
-describe('HT24: a peer that disappears without closing', () => {
+describe('a peer that disappears without closing', () => {
   const impatient = () => ({ ...configOf(arena.world), http: { limits: { body: '4MiB', stalled: '2s' } } })
   const sockets = (target: Target) => target.facts().open.filter((name) => name.startsWith('socket:'))
 
-  test('or is suspended is disconnected, even below the limit of pending data', async () => {
+  test('or is suspended is disconnected, even below the limit of pending data (HT24)', async () => {
     const target = await startConfigured(arena.world, 'http', impatient())
     opened.push(target.stop)
     const wire = await openHttp(target, arena.world)
@@ -787,7 +787,7 @@ describe('HT24: a peer that disappears without closing', () => {
     canSeparate(),
     'no network of its own can be made',
   )('in a network that breaks', () => {
-    test('is disconnected, and its slots are free', async () => {
+    test('is disconnected, and its slots are free (HT24)', async () => {
       const within = ['ip', 'netns', 'exec', network]
       const ip = (...args: readonly string[]) => execFileSync('ip', args, { stdio: 'ignore' })
       ip('netns', 'add', network)
@@ -848,7 +848,7 @@ describe('a session that is resumed (up to 2025-11-25)', () => {
     return { messages, ids, stream, status: async () => (await inTime(response, 'the stream'))[0].statusCode }
   }
 
-  test('SB02: a forged event id, or one of another session, gives no message of another session, and all of its own', async () => {
+  test('gets no message of another session, and all of its own, for a forged event id or one of another session (SB02)', async () => {
     const [mine, theirs] = [await clientOf('http 2025-11-25'), await clientOf('http 2025-11-25')]
     await arena.ask(mine, 'resources/subscribe', { uri: uriOf('a.txt') })
     await arena.ask(theirs, 'resources/subscribe', { uri: uriOf('abc') })
@@ -920,7 +920,7 @@ describe('a session that is resumed (up to 2025-11-25)', () => {
     write('abc', 'abc\n')
   })
 
-  test('HT22: one session has one standing stream, however often it is requested', async () => {
+  test('has one standing stream, however often it is requested (HT22)', async () => {
     const wire = await clientOf('http 2025-11-25')
     const first = attach(wire)
     expect(await first.status()).toBe(200)

@@ -6,8 +6,8 @@ import { meta } from './harness/wire.ts'
 
 const tokens = useTokens()
 
-describe('claims of a token', () => {
-  test('TK06: the expiry must be a number, and in the future', async () => {
+describe('claims of a token:', () => {
+  test('the expiry must be a number, and in the future (TK06)', async () => {
     const now = nowInSeconds()
     for (const exp of [
       now - 61,
@@ -28,7 +28,7 @@ describe('claims of a token', () => {
     await tokens.expectGood(await tokens.good.mint({ exp: now - 5 }), 'five seconds ago')
   })
 
-  test('TK07: a token is refused before its nbf, and long after its iat', async () => {
+  test('a token is refused before its nbf and iat, and beyond the maximum age after its iat (TK07)', async () => {
     const now = nowInSeconds()
     for (const claims of [{ nbf: now + 120 }, { iat: now + 120 }, { nbf: String(now) }, { nbf: 1e308 }, { iat: 'x' }])
       await tokens.expectInvalid(await tokens.good.mint(claims), JSON.stringify(claims))
@@ -39,7 +39,7 @@ describe('claims of a token', () => {
     await tokens.expectInvalid(await tokens.other.mint({ ...client, iat: undefined }), 'nobody knows how old')
   })
 
-  test('TK08: the issuer must match exactly, and sign with its own keys', async () => {
+  test('the issuer must match exactly, and sign with its own keys (TK08)', async () => {
     const { issuer } = tokens.good
     const wrong = [
       `${issuer}/`,
@@ -58,7 +58,7 @@ describe('claims of a token', () => {
     await tokens.expectInvalid(await tokens.good.mint({ iss: tokens.asked.issuer }), 'one that has no keys here')
   })
 
-  test('TK09: the audience must be exactly this resource', async () => {
+  test('the audience must be exactly this resource (TK09)', async () => {
     const { url } = tokens.server
     const origin = new URL(url).origin
     const wrong = [
@@ -88,7 +88,7 @@ describe('claims of a token', () => {
     await tokens.expectGood(await tokens.good.mint({ aud: ['https://elsewhere.example.org/mcp', url] }), 'among others')
   })
 
-  test('TK11: only the configured clients are accepted', async () => {
+  test('only the configured clients are accepted (TK11)', async () => {
     for (const claims of [{ client_id: 'one' }, { azp: 'two' }, { client_id: 'one', azp: 'one' }])
       await tokens.expectGood(await tokens.other.mint(claims), JSON.stringify(claims))
     const wrong = [
@@ -101,7 +101,7 @@ describe('claims of a token', () => {
     for (const claims of wrong) await tokens.expectInvalid(await tokens.other.mint(claims), JSON.stringify(claims))
   })
 
-  test('TK17: the principal comes from the token, whatever else a request claims', async () => {
+  test('the principal comes from the token, whatever else a request claims (TK17)', async () => {
     const staff = await tokens.good.mint({ sub: 'ada', groups: ['staff'], scope: 'admin' })
     const guest = await tokens.good.mint({ sub: 'bob', groups: ['guests'], scope: 'admin' })
     await tokens.expectGood(staff, 'staff', closedUri)
@@ -119,7 +119,7 @@ describe('claims of a token', () => {
     expect((await tokens.get(proto, closedUri)).json().error?.code).toBe(-32602)
   })
 
-  test('TK23 and TK24: a token that is bound to a key is refused as a bearer token', async () => {
+  test('a token that is bound to a key is refused as a bearer token (TK23, TK24)', async () => {
     for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: tokens.good.key.public }, {}, null, true])
       await tokens.expectInvalid(await tokens.good.mint({ cnf }), JSON.stringify(cnf))
     tokens.asked.opaque.set('bound-to-some-key', {
@@ -139,7 +139,7 @@ describe('claims of a token', () => {
     for (const token of ['bound-to-some-key', 'bound-to-other-key']) await tokens.expectInvalid(token, token)
   })
 
-  test('TK27: large differences of clocks are logged, and not accepted', async () => {
+  test('large differences of clocks are logged, and not accepted (TK27)', async () => {
     const now = nowInSeconds()
     await tokens.expectInvalid(
       await tokens.good.mint({ iat: now + 600, nbf: now + 600, exp: now + 1200 }),
@@ -162,8 +162,8 @@ describe('claims of a token', () => {
   })
 })
 
-describe('scopes of a token', () => {
-  test('TK12: all missing scopes are named at once, and only for a valid token', async () => {
+describe('scopes of a token:', () => {
+  test('all missing scopes are named at once, and only for a valid token (TK12)', async () => {
     const refused = async (token: string, uri: string) => {
       const { status, challenge } = await tokens.get(token, uri)
       return [status, challenge]
@@ -192,7 +192,7 @@ describe('scopes of a token', () => {
     }
   })
 
-  test('TK13: scopes are compared exactly', async () => {
+  test('scopes are compared exactly (TK13)', async () => {
     const good1 = [
       { scope: 'files:read' },
       { scope: 'openid files:read' },
@@ -221,7 +221,7 @@ describe('scopes of a token', () => {
     expect((await tokens.get(await tokens.good.mint({ scope: '', scp: ['files:read'] }))).status).toBe(403)
   })
 
-  test('TK14: a broader scope implies exactly the scopes of the configuration', async () => {
+  test('a broader scope implies exactly the scopes of the configuration (TK14)', async () => {
     const groups = ['staff']
     await tokens.expectGood(await tokens.good.mint({ scope: 'files:*' }), 'files:*')
     await tokens.expectGood(await tokens.good.mint({ scope: 'admin' }), 'admin')

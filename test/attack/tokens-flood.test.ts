@@ -63,7 +63,7 @@ describe('a flood of bad tokens', () => {
     expect((await read(server.url, good, openUri)).status).toBe(200)
   })
 
-  test('TK32: gets 401 and then 429, for every kind of bad token, and a valid token is served', () => {
+  test('gets 401 and then 429, for every kind of bad token, and a valid token is served (TK32)', () => {
     const facts = ({ status, challenge, text }: Asked) => JSON.stringify([status, challenge, text])
     const refused = answers.filter(({ status }) => status === 401)
     const later = answers.filter(({ status }) => status === 429)
@@ -80,7 +80,7 @@ describe('a flood of bad tokens', () => {
     }
   })
 
-  test('TK32: leaves few lines in the log, and no token', async () => {
+  test('leaves few lines in the log, and no token (TK32)', async () => {
     const told = server
       .log()
       .split('\n')
@@ -106,7 +106,7 @@ describe('a flood of bad tokens', () => {
   })
 })
 
-test('TK32: requests without a valid token are recorded as anonymous', async () => {
+test('requests without a valid token are recorded as anonymous (TK32)', async () => {
   expect((await read(server.url, undefined, openUri)).status).toBe(401)
   expect((await read(server.url, 'two words', openUri)).status).toBe(400)
   const found = await eventually(

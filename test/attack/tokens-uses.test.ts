@@ -22,7 +22,7 @@ describe('opaque tokens', () => {
     scope: 'files:read',
   })
 
-  test('TK18: are accepted exactly while their issuer says that they are active', async () => {
+  test('are accepted exactly while their issuer says that they are active (TK18)', async () => {
     tokens.asked.opaque.set('opaque-token-that-is-good', { ...active(), exp: nowInSeconds() + 600 })
     await tokens.expectGood('opaque-token-that-is-good', 'active')
     const wrong = {
@@ -41,7 +41,7 @@ describe('opaque tokens', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('TK18: an issuer that answers wrongly neither admits nor locks out a caller', async () => {
+  test('get 503 with a time to retry while their issuer answers wrongly (TK18)', async () => {
     const ways: Readonly<Record<string, Parameters<HostileIssuer['answer']>[1]>> = {
       'is broken': (_, response) => response.writeHead(500).end('{"active":true}'),
       'is no json': (_, response) => void response.end('<html>active: true'),
@@ -66,7 +66,7 @@ describe('opaque tokens', () => {
     await tokens.expectGood('opaque-token-that-is-good', 'known before')
   })
 
-  test('TK19: an active token for another resource is refused', async () => {
+  test('are refused if they are active for another resource (TK19)', async () => {
     const wrong = [
       undefined,
       null,
@@ -92,7 +92,7 @@ describe('opaque tokens', () => {
 })
 
 describe('tokens inside the server', () => {
-  test('TK16: are sent to nobody but the issuer that introspects them', async () => {
+  test('are sent to nobody but the issuer that introspects them (TK16)', async () => {
     const script = join(tokens.server.home, 'git-that-tells')
     const record = join(tokens.server.home, 'record.txt')
     await writeFile(script, `#!/bin/sh\n{ env; echo "$@"; } >> ${record}\nexec git "$@"\n`)
@@ -130,7 +130,7 @@ describe('tokens inside the server', () => {
     }
   })
 
-  test('TK26: two tokens on one connection are two callers', async () => {
+  test('are two callers if they come on one connection (TK26)', async () => {
     const staff = await tokens.good.mint({ sub: 'ada', groups: ['staff'], scope: 'admin' })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
@@ -154,7 +154,7 @@ describe('tokens inside the server', () => {
     expect((await tokens.get(staff, closedUri)).status).toBe(200)
   })
 
-  test('TK33: subjects that look alike are different principals', async () => {
+  test('are of different principals if their subjects only look alike (TK33)', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
@@ -203,7 +203,7 @@ describe('tokens inside the server', () => {
 })
 
 describe('tokens that this server issued', () => {
-  test('TK28: a token that is almost right is refused', async () => {
+  test('are refused after any small change (TK28)', async () => {
     const token = await tokens.server.token('add', '--name', 'near')
     await tokens.expectGood(await tokens.server.token('add'), 'one of two', openUri)
     await tokens.expectGood(token, 'the token')
@@ -214,7 +214,7 @@ describe('tokens that this server issued', () => {
     await tokens.expectInvalid(`hkd_${hashToken(token)}`, 'what the file keeps')
   })
 
-  test('TK29: a token file with guessable values, or that others may write, is refused', async () => {
+  test('are read from no token file with guessable values, or that others may write (TK29)', async () => {
     const entry = { id: 'a', roles: ['analyst'], created: '2026-01-01T00:00:00Z' }
     const faults: readonly unknown[] = [
       ...['', 'undefined'].map((key) => ({
@@ -245,7 +245,7 @@ describe('tokens that this server issued', () => {
   })
 
   test.skipIf(process.getuid?.() !== 0)(
-    'TK29: a token file of another user is refused, not written to, and not accepted later [needs root, to give one away]',
+    'are read from no token file of another user, which is neither written to nor accepted later [needs root, to give one away] (TK29)',
     async () => {
       const file = join(tokens.server.home, 'foreign.json')
       const cwd = tokens.server.home
@@ -263,7 +263,7 @@ describe('tokens that this server issued', () => {
     },
   )
 
-  test('TK34: without tokens, the server listens on this machine only, unless it is told otherwise', async () => {
+  test('are needed to listen beyond this machine, unless the operator says otherwise (TK34)', async () => {
     const serve = (...words: readonly string[]) => run(['serve', 'open', ...words], { cwd: tokens.server.home })
     const everywhere = ['--http', '0.0.0.0:0', '--allow-host', 'context.example.org']
     expect(await serve(...everywhere)).toMatchObject({ code: 1, err: expect.stringContaining('--insecure') })

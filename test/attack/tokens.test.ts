@@ -7,8 +7,8 @@ import { useTokens } from './harness/tokens.ts'
 
 const tokens = useTokens()
 
-describe('the Authorization header', () => {
-  test('TK01: only one bearer token in one header is accepted', async () => {
+describe('the Authorization header:', () => {
+  test('only one bearer token in one header is accepted (TK01)', async () => {
     const token = await tokens.good.mint()
     for (const none of [[], ['Bearer'], ['Bearer '], ['Basic eDp5'], ['DPoP abc'], [token], ['Bearerx abc'], ['']])
       expect(await tokens.send(none.flatMap((value) => ['Authorization', value])), `${none}`).toEqual({
@@ -34,7 +34,7 @@ describe('the Authorization header', () => {
       expect((await tokens.send(['Authorization', `${scheme} ${token}`])).status, scheme).toBe(200)
   })
 
-  test('TK01: a token in the query is ignored, and beside one in the header it is malformed', async () => {
+  test('a token in the query is ignored, and beside one in the header it is malformed (TK01)', async () => {
     const token = await tokens.good.mint()
     expect(await tokens.send([], `/mcp?access_token=${token}`)).toEqual({ status: 401, challenge: tokens.challenge() })
     expect((await tokens.send(['Authorization', `Bearer ${token}`], `/mcp?access_token=${token}`)).status).toBe(400)
@@ -46,7 +46,7 @@ describe('the Authorization header', () => {
     expect(form.status).toBe(401)
   })
 
-  test('TK01: a request without a token is refused with 401, whatever its method and body', async () => {
+  test('a request without a token is refused with 401, whatever its method and body (TK01)', async () => {
     const requests = [
       ['POST', '{'],
       ['POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover' })],
@@ -66,7 +66,7 @@ describe('the Authorization header', () => {
     }
   })
 
-  test('TK31: no part of a token is in the challenge', async () => {
+  test('no part of a token is in the challenge (TK31)', async () => {
     const hostile = [
       rawToken({ alg: 'ES256', kid: '"\r\nX-Evil: 1' }, { iss: `${tokens.good.issuer}`, sub: '"\\' }),
       await tokens.good.mint({ aud: 'x", error="none' }),
@@ -77,7 +77,7 @@ describe('the Authorization header', () => {
     expect((await tokens.send(['Authorization', `Bearer ${hostile[3]}`])).status).toBe(400)
   })
 
-  test('TK21: a token that is too large, too deep or nested is refused before it is decoded', async () => {
+  test('a token that is too large, too deep or nested is refused before it is decoded (TK21)', async () => {
     const huge = await tokens
       .send(['Authorization', `Bearer ${'a'.repeat(1024 * 1024)}`])
       .catch(() => ({ status: 431 }))
@@ -111,8 +111,8 @@ describe('the Authorization header', () => {
   })
 })
 
-describe('signatures of tokens', () => {
-  test('TK02: a token without a signature is refused', async () => {
+describe('signatures of tokens:', () => {
+  test('a token without a signature is refused (TK02)', async () => {
     const now = nowInSeconds()
     const claims = { iss: tokens.good.issuer, aud: tokens.server.url, sub: 'ada', scope: 'files:read', exp: now + 600 }
     for (const alg of ['none', 'None', 'nOnE', 'NONE', '', undefined, null, 'ES256', ['ES256']])
@@ -122,7 +122,7 @@ describe('signatures of tokens', () => {
       await tokens.expectInvalid(`${header}.${payload}.${signature}`, signature)
   })
 
-  test('TK03: the public key is not accepted as a shared secret', async () => {
+  test('the public key is not accepted as a shared secret (TK03)', async () => {
     const now = nowInSeconds()
     const claims = { iss: tokens.good.issuer, aud: tokens.server.url, sub: 'ada', scope: 'files:read', exp: now + 600 }
     const secrets = [
@@ -139,7 +139,7 @@ describe('signatures of tokens', () => {
       }
   })
 
-  test('TK03: a key of the issuer is accepted for the allowed algorithms only', async () => {
+  test('a key of the issuer is accepted for the allowed algorithms only (TK03)', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const secret = { kty: 'oct', kid: 'secret', k: Buffer.alloc(32).toString('base64url') }
     const keys = [tokens.other.key.public, { ...publicKey.export({ format: 'jwk' }), kid: 'rsa' }, secret]
@@ -163,7 +163,7 @@ describe('signatures of tokens', () => {
     tokens.other.answer('/jwks', undefined)
   })
 
-  test('TK04 SS23: another key with the same id, and unknown keys, are refused', async () => {
+  test('another key with the same id, and unknown keys, are refused (TK04, SS23)', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const now = nowInSeconds()
     const forge = (header: Readonly<Record<string, unknown>>) =>
@@ -185,7 +185,7 @@ describe('signatures of tokens', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('TK04: many unknown keys do not cause many fetches', async () => {
+  test('many unknown keys do not cause many fetches (TK04)', async () => {
     const before = tokens.good.requests.length
     for (let i = 0; i < 16; i++)
       await Promise.all(
@@ -201,7 +201,7 @@ describe('signatures of tokens', () => {
     expect(tokens.good.requests.length - before).toBeLessThanOrEqual(2)
   })
 
-  test('TK22: another spelling of a token is the same token, or refused', async () => {
+  test('another spelling of a token is the same token, or refused (TK22)', async () => {
     const token = await tokens.good.mint({ groups: ['staff'] })
     const [header = '', payload = '', signature = ''] = token.split('.')
     const last = signature.at(-1) ?? ''

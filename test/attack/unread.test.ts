@@ -36,7 +36,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
 
 describe('a client that does not read its answers', () => {
   eachWire(revisions)(
-    'JR19: has only a limited number of large answers waiting in memory, over stdio %s',
+    'has only a limited number of large answers waiting in memory, over stdio %s (JR19)',
     async (version) => {
       const wire = await fresh(version)
       await control(wire)
@@ -55,7 +55,7 @@ describe('a client that does not read its answers', () => {
     60_000,
   )
 
-  test('JR19: has only a limited number of answers to batches waiting in memory', async () => {
+  test('has only a limited number of answers to batches waiting in memory (JR19)', async () => {
     const wire = await fresh('2025-03-26')
     await control(wire)
     const before = wire.target.facts().resident
@@ -68,7 +68,7 @@ describe('a client that does not read its answers', () => {
     expect(most - before).toBeLessThan(1000)
   })
 
-  test('JR01 JR19: gets all answers of a batch, id by id, even if they are too long together', async () => {
+  test('gets all answers of a batch, id by id, even if they are too long together (JR01, JR19)', async () => {
     const wire = await fresh('2025-03-26')
     const ids = Array.from({ length: 20 }, (_, i) => `t${i}`)
     await wire.pipe.write(`[${ids.map((id) => lineOf(wire, id, large()).trim()).join()}]\n`)
@@ -79,7 +79,7 @@ describe('a client that does not read its answers', () => {
     expect(answers.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
-  test('JR01 JR19: over HTTP, a batch takes the memory of a few answers only', async () => {
+  test('takes the memory of a few answers only for a batch over HTTP (JR01, JR19)', async () => {
     const wire = await openHttp(arena.http, arena.world, '2025-03-26')
     const before = arena.http.facts().resident
     const length = 20
@@ -94,7 +94,7 @@ describe('a client that does not read its answers', () => {
     await wire.close()
   })
 
-  test('JR14: gets no line over the limit of clients, whatever must be escaped in it', async () => {
+  test('gets no line over the limit of clients, whatever must be escaped in it (JR14)', async () => {
     for (const [index, character] of ['\u2028', '\u0085', '"', '\u0001', 'あ', '\ud83d\ude00'].entries()) {
       writeFileSync(join(arena.world.root, `escaped-${index}.txt`), character.repeat(3_400_000))
       // In a tenth of the volume each character over one of them.
@@ -109,7 +109,7 @@ describe('a client that does not read its answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: ends the server by closing its output, even if many answers are pending, over stdio %s',
+    'ends the server by closing its output, even if many answers are pending, over stdio %s (JR19)',
     async (version) => {
       for (const asked of [0, 1, 200]) {
         const wire = await fresh(version)
@@ -139,7 +139,7 @@ describe('a client that asks for endless answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: ends the server by closing its output, even if it has requested more than it reads, over stdio %s',
+    'ends the server by closing its output, even if it has requested more than it reads, over stdio %s (JR19)',
     async (version) => {
       const wire = await fresh(version)
       let lines = ''

@@ -313,7 +313,7 @@ describe('trust in a configuration', () => {
   })
 })
 
-describe('settings that protect data', () => {
+describe('settings that protect data:', () => {
   const files = { 'file:///repository': { provider: 'files', root: '.' } }
   const write = (settings: object) =>
     writeFile(join(repository, 'hikidashi.json'), JSON.stringify({ mounts: files, ...settings }))

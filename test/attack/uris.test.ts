@@ -32,11 +32,11 @@ function apply(cases: readonly UriCase[]): void {
   for (const one of cases) rows.set(`${one.id} ${one.expect}`, [...(rows.get(`${one.id} ${one.expect}`) ?? []), one])
   for (const group of rows.values()) {
     const [{ id, expect: expected }] = group as readonly UriCase[] as readonly [UriCase]
-    describe(`${id}: ${group
+    describe(`${group
       .map(({ what }) => what)
       .join('; ')
       .slice(0, 120)}`, () => {
-      eachWire(wireNames, id)(`${sentences[expected]} over %s`, async (name) => {
+      eachWire(wireNames, id)(`${sentences[expected]} over %s (${id})`, async (name) => {
         const wire = arena.wire(name)
         const before = await callsMade(wire)
         for (const { what, uri: make, text } of group) {
@@ -64,12 +64,12 @@ async function expectNoDirectory(wire: Wire, uri: string): Promise<void> {
   expect([-32602, -32002]).toContain(message?.error?.code)
 }
 
-describe('paths that leave the folder (3.1)', () => apply(traversal))
-describe('files of a hostile folder (3.1)', () => apply(folder))
-describe('invalid URIs (3.2)', () => apply(identity))
+describe('paths that leave the folder:', () => apply(traversal))
+describe('files of a hostile folder:', () => apply(folder))
+describe('invalid URIs:', () => apply(identity))
 
-describe('further files of a hostile folder', () => {
-  eachWire(wireNames)('PT33: the path of a file with a final slash is refused over %s', async (name) => {
+describe('further files of a hostile folder:', () => {
+  eachWire(wireNames)('the path of a file with a final slash is refused over %s (PT33)', async (name) => {
     const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
     expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })
   })

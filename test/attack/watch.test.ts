@@ -53,8 +53,8 @@ async function runScript(code: string, ...args: readonly string[]): Promise<void
 const numbered = (count: number, name: (i: number) => string) => Array.from({ length: count }, (_, i) => name(i))
 const treeOf = (paths: readonly string[], text = '') => Object.fromEntries(paths.map((name) => [name, text]))
 
-describe('SB09: a change between the first listing and the acknowledgement', () => {
-  test('is in the next listing, or is reported', async () => {
+describe('a change between the first listing and the acknowledgement', () => {
+  test('is in the next listing, or is reported (SB09)', async () => {
     folder.write(treeOf(numbered(volumeOf(500, 100), (i) => `d${i % 50}/${i}`)))
     const opened = await createFiles({ root: folder.root }, {})
     provider = opened
@@ -93,7 +93,7 @@ describe('SB09: a change between the first listing and the acknowledgement', () 
   }, 60_000)
 })
 
-describe('SB11: saving a file as editors and tools do', () => {
+describe('saving a file as editors and tools do', () => {
   const saves: Readonly<Record<string, (at: (name: string) => string, text: string) => void>> = {
     'truncate and write': (at, text) => {
       fs.truncateSync(at('a.txt'))
@@ -120,7 +120,7 @@ describe('SB11: saving a file as editors and tools do', () => {
       fs.closeSync(fd)
     },
   }
-  test.each(Object.entries(saves))('by %s is reported, and the next read has the change', async (_, save) => {
+  test.each(Object.entries(saves))('by %s is reported, and the next read has the change (SB11)', async (_, save) => {
     folder.write({ 'd/a.txt': 'before' })
     const [watching, opened] = await begin()
     for (let i = 0; i < 10; i++) {
@@ -132,7 +132,7 @@ describe('SB11: saving a file as editors and tools do', () => {
     }
   })
 
-  test('by swapping a symbolic link above the files, as Kubernetes does, is reported for each file', async () => {
+  test('by swapping a symbolic link above the files, as Kubernetes does, is reported for each file (SB11)', async () => {
     const publish = (version: number) => {
       folder.write({ [`..v${version}/config.yaml`]: `version: ${version}`, [`..v${version}/other`]: `${version}` })
       fs.symlinkSync(`..v${version}`, folder.at('..data_tmp'))
@@ -151,8 +151,8 @@ describe('SB11: saving a file as editors and tools do', () => {
   })
 })
 
-describe('SB12: a file that returns to its old state', () => {
-  test('by renaming it away and back, once or many times, is reported, or is unchanged', async () => {
+describe('a file that returns to its old state', () => {
+  test('by renaming it away and back, once or many times, is reported, or is unchanged (SB12)', async () => {
     folder.write({ 'd/a': 'a', 'd/b': 'b' })
     const [watching, opened] = await begin()
     fs.renameSync(folder.at('d/a'), folder.at('d/c'))
@@ -172,7 +172,7 @@ describe('SB12: a file that returns to its old state', () => {
     expect(watching.changes.length).toBeLessThan(200)
   })
 
-  test('by deleting and creating it with other content, but the same size and time, is reported', async () => {
+  test('by deleting and creating it with other content, but the same size and time, is reported (SB12)', async () => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin()
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -184,9 +184,9 @@ describe('SB12: a file that returns to its old state', () => {
   })
 })
 
-describe('SB13: a modification time that is set back', () => {
+describe('a modification time that is set back', () => {
   // The second time, nothing is heard: only what is compared from time to time can tell.
-  test.each([{}, { watches: 0 }])('with the same size is reported (%o)', async (system) => {
+  test.each([{}, { watches: 0 }])('is reported even if the size is the same (%o) (SB13)', async (system) => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin({ reconcile: 200 }, system)
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -197,8 +197,8 @@ describe('SB13: a modification time that is set back', () => {
   })
 })
 
-describe('SB14: a touch without a change', () => {
-  test('may be reported, and a thousand of them are merged', async () => {
+describe('a touch without a change', () => {
+  test('is merged with a thousand others into few reports (SB14)', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching] = await begin()
     const start = performance.now()
@@ -211,8 +211,8 @@ describe('SB14: a touch without a change', () => {
   })
 })
 
-describe('SB16, fault 22: the limit of watches', () => {
-  test('is logged, and directories beyond it are compared periodically', async () => {
+describe('the limit of watches', () => {
+  test('is logged, and directories beyond it are compared periodically (SB16)', async () => {
     const names = numbered(30, (i) => `d${i}/x`)
     folder.write(treeOf(names))
     const [watching] = await begin({ reconcile: 200 }, { watches: 10 })
@@ -230,7 +230,7 @@ describe('SB16, fault 22: the limit of watches', () => {
     expect(logged).toHaveLength(1)
   })
 
-  test('is logged as over once there is room', async () => {
+  test('is logged as over once there is room (SB16)', async () => {
     folder.write(treeOf(numbered(12, (i) => `d${i}/x`)))
     await begin({ reconcile: 100 }, { watches: 10 })
     for (let i = 0; i < 6; i++) fs.rmSync(folder.at(`d${i}`), { recursive: true })
@@ -238,7 +238,7 @@ describe('SB16, fault 22: the limit of watches', () => {
   })
 
   requiresWatchLimit()('of the system', () => {
-    test('is logged too if the system reports it as ENOSPC', () => {
+    test('is logged too if the system reports it as ENOSPC (SB16)', () => {
       const names = numbered(30, (i) => `d${i}/x`)
       folder.write(treeOf(names))
       const script = bundled('tests/watch-child')
@@ -253,12 +253,12 @@ describe('SB16, fault 22: the limit of watches', () => {
   })
 })
 
-describe('SB17, fault 21: an overflow of the event queue', () => {
+describe('an overflow of the event queue', () => {
   test.each([
     ['loses no change', 500],
     ['loses no change before the first comparison has ended', 0],
   ])(
-    '%s',
+    '%s (SB17)',
     async (_, beforeMs) => {
       const names = numbered(2000, (i) => `d${i % 20}/${i}`)
       folder.write(treeOf(names))
@@ -311,7 +311,7 @@ describe('SB17, fault 21: an overflow of the event queue', () => {
   )
 })
 
-describe('SB18: changes without events', () => {
+describe('changes without events', () => {
   const canMap = () => {
     try {
       execFileSync('python3', ['-c', 'import mmap'], { stdio: 'ignore' })
@@ -325,7 +325,7 @@ describe('SB18: changes without events', () => {
     canMap(),
     'there is no python3',
   )('by writes to mapped memory,', () => {
-    test('are found by comparing', async () => {
+    test('are found by comparing (SB18)', async () => {
       folder.write({ 'd/a': 'before' })
       const [watching, opened] = await begin({ reconcile: 300 })
       const code = `import mmap, sys
@@ -363,7 +363,7 @@ with open(sys.argv[1], 'r+b') as f:
       execFileSync('umount', [folder.at('m')])
     })
 
-    test('are found by comparing, if mounted file systems are served', async () => {
+    test('are found by comparing, if mounted file systems are served (SB18)', async () => {
       folder.write({ 'm/': null, here: '' })
       execFileSync('mount', ['-t', 'tmpfs', 'none', folder.at('m')])
       folder.write({ 'm/d/a': '' })
@@ -372,7 +372,7 @@ with open(sys.argv[1], 'r+b') as f:
       await watching.until('m/d/a', 'm/n/b')
     })
 
-    test('are found by comparing, and a file system without events is logged', async () => {
+    test('are found by comparing, and a file system without events is logged (SB18)', async () => {
       folder.write({ 'm/': null })
       // It holds files, and is none of those that are known to be of this machine.
       execFileSync('mount', ['-t', 'hugetlbfs', 'none', folder.at('m')])
@@ -389,7 +389,7 @@ with open(sys.argv[1], 'r+b') as f:
   })
 })
 
-describe('fault 24: many changes at once', () => {
+describe('many changes at once', () => {
   const count = volumeOf(3000, 1000)
   const many = numbered(count, (i) => `s${i % 100}/f${i}`)
 
@@ -422,7 +422,7 @@ describe('fault 24: many changes at once', () => {
     expect(watching.changes.every(({ path: at }) => at === undefined || at.startsWith('n'))).toBe(true)
   }, 120_000)
 
-  test('a checkout of another branch reports every file that differs', async () => {
+  test('by a checkout of another branch are reported for every file that differs', async () => {
     const git = (...args: string[]) =>
       execFileSync('git', ['-C', folder.root, '-c', 'user.name=t', '-c', 'user.email=t@example.invalid', ...args], {
         stdio: ['ignore', 'pipe', 'ignore'],
@@ -465,7 +465,7 @@ describe('fault 24: many changes at once', () => {
     }
   }, 120_000)
 
-  test('while directories are renamed constantly, all listed paths are reported in the end, and changes still arrive', async () => {
+  test('by constant renames of directories are all reported in the end, and later changes still arrive', async () => {
     folder.write(treeOf(numbered(200, (i) => `p/q${i % 10}/f${i}`)))
     const [watching, opened] = await begin()
     await runScript(
@@ -493,8 +493,8 @@ describe('fault 24: many changes at once', () => {
   }, 120_000)
 })
 
-describe('fault 25: a root that disappears', () => {
-  test('and returns is found again, and everything is reported both times', async () => {
+describe('a root that disappears', () => {
+  test('and returns is found again, and both times a change of everything is reported', async () => {
     folder.write({ 'd/a': 'a' })
     const [watching, opened] = await begin()
     const everything = () => watching.changes.filter((change) => change.path === undefined).length
@@ -527,7 +527,7 @@ requires(
   'root',
   process.getuid?.() === 0,
   'only root can become another user',
-)('fault 26: with permissions that change,', () => {
+)('with permissions that change,', () => {
   afterEach(() => process.seteuid?.(0))
 
   test('files that become unreadable are absent until they are readable again, and each change is reported', async () => {
@@ -558,7 +558,7 @@ requires(
   })
 })
 
-describe('fault 6: a lack of descriptors', () => {
+describe('a lack of descriptors', () => {
   test('for a while loses no change', () => {
     const names = numbered(10, (i) => `d${i}/x`)
     folder.write(treeOf(names))

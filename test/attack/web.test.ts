@@ -117,8 +117,8 @@ function readerOf(options: Partial<WebOptions> = {}) {
   return async (path = 'a') => (await view.read(`https://www.example.org/${path}`)).contents[0]
 }
 
-describe.each(Object.entries(hostsOf))('%s: addresses that are always refused', (row, hosts) => {
-  test.each(hosts)(`${row}: %s cannot be configured, and is not connected to`, async (host) => {
+describe.each(Object.entries(hostsOf))('addresses that are always refused:', (row, hosts) => {
+  test.each(hosts)(`%s cannot be configured, and is not connected to (${row})`, async (host) => {
     const names = createNames(known)
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${sink.port}`
@@ -128,7 +128,7 @@ describe.each(Object.entries(hostsOf))('%s: addresses that are always refused', 
   })
 
   test.each(hosts)(
-    `${row} SS06: a redirect to %s is not followed, though its origin is one that redirects may lead to`,
+    `a redirect to %s is not followed, though its origin is one that redirects may lead to (${row}, SS06)`,
     async (host) => {
       const names = createNames(known)
       for (const scheme of ['http', 'https', 'file', 'ftp']) {
@@ -160,7 +160,7 @@ describe('a host name', () => {
     ['a metadata service of a cloud', ['169.254.169.254']],
     ['a text that is not an address', ['fe80::1%eth0']],
     ['nothing', []],
-  ])('SS04: that resolves to %s is not connected to', async (_, addresses) => {
+  ])('that resolves to %s is not connected to (SS04)', async (_, addresses) => {
     const names = createNames({ 'www.test': addresses })
     for (const url of [`http://www.test:${sink.port}`, `https://www.test:${sink.port}`]) {
       const error = await failureOf(readerOf({ url, insecure: true, allowAddresses: [], resolve: names.resolve })())
@@ -169,7 +169,7 @@ describe('a host name', () => {
     expect(names.asked).toEqual(['www.test', 'www.test'])
   })
 
-  test('SS04 SS12: that resolves elsewhere by now is not used over an old connection, nor is another name at the same address', async () => {
+  test('that resolves elsewhere by now is not used over an old connection, nor is another name at the same address (SS04, SS12)', async () => {
     const addresses: Record<string, string[]> = { 'one.test': ['127.0.0.1'], 'two.test': ['127.0.0.1'] }
     const sockets = new Set<Socket>()
     origin.answer = (request, response) => {
@@ -195,9 +195,9 @@ describe('a host name', () => {
   })
 })
 
-describe('a hostile web origin', () => {
+describe('a hostile web origin:', () => {
   test.each([301, 302, 303, 307, 308])(
-    'SS06 SS19: a redirect with %i to elsewhere is not followed, least of all with credentials',
+    'a redirect with %i to elsewhere is not followed, and one to an allowed origin gets no credentials (SS06, SS19)',
     async (status) => {
       for (const location of [
         `${sink.url}/x`,
@@ -232,7 +232,7 @@ describe('a hostile web origin', () => {
     },
   )
 
-  test('SS06: a redirect from https:// to http:// is not followed', async () => {
+  test('a redirect from https:// to http:// is not followed (SS06)', async () => {
     const secure = await startWeb(
       (_, response) => response.writeHead(302, { location: `http://database.test:${sink.port}/` }).end(),
       { tls: true },
@@ -249,7 +249,7 @@ describe('a hostile web origin', () => {
     secure.close()
   })
 
-  test('SS07: endless redirects, and redirects to invalid places, are given up', async () => {
+  test('endless redirects, and redirects to invalid places, are given up (SS07)', async () => {
     origin.answer = (request, response) => response.writeHead(302, { location: `${request.url}x` }).end()
     expect((await failureOf(readerOf()())).message).toMatch(/more than 5 times/)
     expect(origin.requests).toHaveLength(6)
@@ -269,7 +269,7 @@ describe('a hostile web origin', () => {
     expect(await readerOf()()).toMatchObject({ mimeType: 'text/html' })
   })
 
-  test('SS08: is matched by its exact name and port', async () => {
+  test('the origin of a mount is matched by its exact name and port (SS08)', async () => {
     const names = createNames({
       'allowed.test': ['127.0.0.1'],
       'allowed.test.evil.test': ['127.0.0.1'],
@@ -321,7 +321,7 @@ describe('a hostile web origin', () => {
     expect(new Set(names.asked)).toEqual(new Set(['allowed.test']))
   })
 
-  test('SS09: is not connected to at a port of another protocol', async () => {
+  test('no connection is made to a port of another protocol (SS09)', async () => {
     for (const port of [22, 25, 6379, 0, 65_536, -1, 5432, 11_211]) {
       expect(() => readerOf({ url: `http://127.0.0.1:${port}` }), `${port}`).toThrow()
       origin.answer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end()
@@ -330,14 +330,14 @@ describe('a hostile web origin', () => {
     }
   })
 
-  test('SS11: proxies of the environment are not used', async () => {
+  test('proxies of the environment are not used (SS11)', async () => {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) vi.stubEnv(name, sink.url)
     vi.stubEnv('NODE_USE_ENV_PROXY', '1')
     origin.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('direct')
     expect(await readerOf()()).toMatchObject({ text: 'direct' })
   })
 
-  test('SS13: an answer that never ends, drips, or never begins is cut off', async () => {
+  test('an answer that never ends, drips, or never begins is cut off (SS13)', async () => {
     const short = { timeoutMs: 1000 }
     origin.answer = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -376,7 +376,7 @@ describe('a hostile web origin', () => {
     }
   })
 
-  test('SS14: an answer that expands beyond the limit, or is compressed twice, is cut off', async () => {
+  test('an answer that expands beyond the limit, or is compressed twice, is cut off (SS14)', async () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024)
     const packed = [
       ['gzip', gzipSync(zeros)],
@@ -400,7 +400,7 @@ describe('a hostile web origin', () => {
     expect(await failureOf(readerOf()())).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('SS16: an answer that declares another encoding is read as its bytes prove, or not as text', async () => {
+  test('an answer that declares another encoding is read as its bytes prove, or not as text (SS16)', async () => {
     const answers = async (charset: string, body: Buffer) => {
       origin.answer = (_, response) =>
         response.writeHead(200, { 'content-type': `text/html; charset=${charset}` }).end(body)
@@ -414,7 +414,7 @@ describe('a hostile web origin', () => {
       expect(await answers(charset, Buffer.from([0x3c, 0xff, 0xfe, 0x80, 0x3e]))).toHaveProperty('bytes')
   })
 
-  test('SS17: must prove its identity, over a secure version of TLS', async () => {
+  test('an origin must prove its identity, over a secure version of TLS (SS17)', async () => {
     const names = createNames({ 'database.test': ['127.0.0.1'], 'other.test': ['127.0.0.1'] })
     const secure = await startWeb((_, response) => response.end('x'), { tls: true })
     const at = (host: string, port: number, options: Partial<WebOptions> = {}) =>
@@ -434,7 +434,7 @@ describe('a hostile web origin', () => {
     secure.close()
   })
 
-  test('SS18: a URI or header cannot add a line to a request', async () => {
+  test('a URI or header cannot add a line to a request (SS18)', async () => {
     origin.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('x')
     for (const path of ['a%0d%0aX-Injected:%201', 'a\r\nX-Injected: 1', 'a%0aHost:%20evil', 'a%00', 'a b HTTP/1.1'])
       await readerOf()(path).catch(() => {})
@@ -498,7 +498,7 @@ describe('on the command line,', () => {
   const arena = useArena({}, launch, { upstreams: () => [origin.port, ahead] })
 
   eachWire(wireNames)(
-    'SS06 SS19: a redirect to another origin is not followed, and credentials are not disclosed, over %s',
+    'a redirect to another origin is not followed, and credentials are not disclosed, over %s (SS06, SS19)',
     async (name) => {
       const wire = arena.wire(name)
       for (const status of [301, 302, 303, 307, 308]) {
@@ -531,7 +531,7 @@ describe('on the command line,', () => {
     },
   )
 
-  test('SS26: a server that reads from itself asks once, and not endlessly', async () => {
+  test('a server that reads from itself asks once, and not endlessly (SS26)', async () => {
     const wire = arena.wire('http 2026-07-28')
     for (const path of ['mcp', 'index', 'metrics', 'mcp/x', 'sse']) {
       const before = through
@@ -540,7 +540,7 @@ describe('on the command line,', () => {
     }
   })
 
-  test('SS01 SS02 SS03 SS08 SS09: a refused address prevents the start', async () => {
+  test('check reports each refused address, and fails (SS01, SS02, SS03, SS08, SS09)', async () => {
     const file = join(dirname(arena.world.root), 'refused.json')
     const refused = async (urls: readonly string[], words: string) => {
       const mounts = urls.map((url, index) => [

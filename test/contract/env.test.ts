@@ -18,7 +18,7 @@ const environment = {
 
 describeProvider(
   { describe, test },
-  'env',
+  'the provider env',
   () => ({
     provider: env({ environment, allow: ['EDITOR', 'lang', 'EMPTY', '名*'] }),
     expectation: {

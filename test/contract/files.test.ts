@@ -11,7 +11,7 @@ const held = { ...awkwardFiles, ...manyFiles(1200) }
 
 describeProvider(
   { describe, test },
-  'files',
+  'the provider files',
   async () => {
     const root = await mkdtemp(join(tmpdir(), 'hikidashi-'))
     for (const [path, content] of Object.entries(held)) {

@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 describeProvider(
   { describe, test },
-  'gcs, what is below a prefix',
+  'the provider gcs below a prefix',
   async () => {
     const store = await startGcs()
     const folder = await mkdtemp(join(tmpdir(), 'hikidashi-gcs-'))

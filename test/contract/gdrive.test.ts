@@ -14,7 +14,7 @@ const entries = Object.fromEntries(
 
 describeProvider(
   { describe, test },
-  'gdrive, My Drive',
+  'the provider gdrive over My Drive',
   async () => {
     const drive = await startFilled()
     drive.pageLimit = 3

@@ -79,7 +79,7 @@ async function subject(
 
 describeProvider(
   { describe, test },
-  'git, a working tree',
+  'the provider git over a working tree',
   async () => {
     const folder = createGitFolder()
     const repository = folder.repository('work')
@@ -89,19 +89,23 @@ describeProvider(
   { through: { sliced } },
 )
 
-describeProvider({ describe, test }, 'git, a bare repository with packs and ids of SHA-256', async () => {
-  const folder = createGitFolder()
-  const repository = folder.repository('work', { format: 'sha256' })
-  fill(repository)
-  repository.git('gc', '-q')
-  execFileSync('git', ['clone', '-q', '--bare', '--no-local', repository.dir, `${folder.path}/bare.git`], {
-    env: plainEnvironment,
-    stdio: 'ignore',
-  })
-  return subject(folder, `${folder.path}/bare.git`, files)
-})
+describeProvider(
+  { describe, test },
+  'the provider git over a bare repository with packs and ids of SHA-256',
+  async () => {
+    const folder = createGitFolder()
+    const repository = folder.repository('work', { format: 'sha256' })
+    fill(repository)
+    repository.git('gc', '-q')
+    execFileSync('git', ['clone', '-q', '--bare', '--no-local', repository.dir, `${folder.path}/bare.git`], {
+      env: plainEnvironment,
+      stdio: 'ignore',
+    })
+    return subject(folder, `${folder.path}/bare.git`, files)
+  },
+)
 
-describeProvider({ describe, test }, 'git, a repository without commits', async () => {
+describeProvider({ describe, test }, 'the provider git over a repository without commits', async () => {
   const folder = createGitFolder()
   const repository = folder.repository('work')
   return subject(folder, repository.dir, { status: {} })

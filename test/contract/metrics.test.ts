@@ -10,7 +10,7 @@ const type = 'application/json'
 const pages = { alerts: { mimeType: type }, rules: { mimeType: type }, targets: { mimeType: type } }
 const missing = ['series', 'series/', 'series/Up', 'alert', 'series/up/x', 'series/U__up', 'series/U____2F_']
 
-describeProvider({ describe, test }, 'metrics, of something with the API of Prometheus', async () => {
+describeProvider({ describe, test }, 'the provider metrics over a stand-in for Prometheus', async () => {
   const api = await standIn({
     metrics: {
       up: { type: 'gauge', help: 'Whether it is up.' },
@@ -45,7 +45,7 @@ describeProvider({ describe, test }, 'metrics, of something with the API of Prom
   }
 })
 
-describeProvider({ describe, test }, 'metrics, of the process itself', async () => {
+describeProvider({ describe, test }, 'the provider metrics over its own process', async () => {
   const measurements = createMetricsRegistry()
   measurements.add(() => [
     { name: 'a_total', type: 'counter', help: 'Some.', samples: [{ labels: { mount: '1' }, value: 3 }] },
@@ -62,7 +62,7 @@ requires(
   hasPrometheus,
   noPrometheus,
 )('a real Prometheus', () => {
-  describeProvider({ describe, test }, 'metrics, of Prometheus', async () => {
+  describeProvider({ describe, test }, 'the provider metrics over Prometheus', async () => {
     const now = Math.floor(Date.now() / 1000)
     const labels = { instance: 'web-1:9100' }
     const history = openMetrics(

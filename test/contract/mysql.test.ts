@@ -80,6 +80,6 @@ requires(
     }
   }
 
-  describeProvider({ describe, test }, 'mysql, of one schema', one, { timeoutMs: 30_000 })
-  describeProvider({ describe, test }, 'mysql, of several schemas', several, { timeoutMs: 30_000 })
+  describeProvider({ describe, test }, 'the provider mysql over one schema', one, { timeoutMs: 30_000 })
+  describeProvider({ describe, test }, 'the provider mysql over several schemas', several, { timeoutMs: 30_000 })
 })

@@ -13,7 +13,7 @@ const manifest = (version: string) => JSON.stringify({ version })
 
 describeProvider(
   { describe, test },
-  'packages',
+  'the provider packages',
   async () => {
     const folder = createFolder()
     folders.push(folder)

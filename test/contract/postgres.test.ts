@@ -86,5 +86,9 @@ async function subject(schemas: readonly string[] | undefined): Promise<Subject>
   }
 }
 
-describeProvider({ describe, test }, 'postgres, of one schema', () => subject(['public']), { timeoutMs: 30_000 })
-describeProvider({ describe, test }, 'postgres, of all schemas', () => subject(undefined), { timeoutMs: 30_000 })
+describeProvider({ describe, test }, 'the provider postgres over one schema', () => subject(['public']), {
+  timeoutMs: 30_000,
+})
+describeProvider({ describe, test }, 'the provider postgres over all schemas', () => subject(undefined), {
+  timeoutMs: 30_000,
+})

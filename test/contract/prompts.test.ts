@@ -14,7 +14,7 @@ const held = {
 
 describeProvider(
   { describe, test },
-  'prompts',
+  'the provider prompts',
   () => ({
     provider: prompts({ source: ranged(held) }),
     expectation: {

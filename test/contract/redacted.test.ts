@@ -42,9 +42,9 @@ const subject = (make: (contents: Held) => Provider) => () => ({
   },
 })
 
-describeProvider({ describe, test }, 'redacted, over a source that is read as a whole', subject(memory), {
+describeProvider({ describe, test }, 'the wrapper redacted over a source that is read as a whole', subject(memory), {
   through: { sliced },
 })
-describeProvider({ describe, test }, 'redacted, over a source that is read in parts', subject(ranged), {
+describeProvider({ describe, test }, 'the wrapper redacted over a source that is read in parts', subject(ranged), {
   through: { sliced },
 })

@@ -5,10 +5,10 @@ import { fixture } from '../support/mcp-servers.ts'
 
 const missing = ['notes', 'notes/none', 'notes/=a', 'file/srv/docs', '=', '==/x', 'memo/=today', 'memo:/today']
 
-describe.each(['sdk100', 'sdk124', 'official'])('a server of %s', (sdk) => {
+describe.each(['sdk100', 'sdk124', 'official'])('with a server of %s,', (sdk) => {
   describeProvider(
     { describe, test },
-    'remote',
+    'the provider remote',
     async () => {
       const provider = remote({ target: fixture('varied', sdk) })
       return {

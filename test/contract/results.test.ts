@@ -58,7 +58,7 @@ async function subject(store: Store, dispose: () => Promise<void>): Promise<Subj
 
 describeProvider(
   { describe, test },
-  'results in SQLite',
+  'the provider results with a store in SQLite',
   async () => {
     const { store, remove } = await sqliteStore()
     return subject(store, remove)
@@ -66,7 +66,7 @@ describeProvider(
   { through: { sliced } },
 )
 
-describe('beside a PostgreSQL', () => {
+describe('with PostgreSQL,', () => {
   let postgres: Postgres
   beforeAll(async () => {
     postgres = await startPostgres()
@@ -75,7 +75,7 @@ describe('beside a PostgreSQL', () => {
 
   describeProvider(
     { describe, test },
-    'results in PostgreSQL',
+    'the provider results with a store in PostgreSQL',
     async () => {
       const store = await openStore({ postgres: { connectionString: postgres.url } })
       return subject(store, store.close)

@@ -92,7 +92,7 @@ suite('s3, a gateway of Ceph', () => {
 
   describeProvider(
     { describe: (name, body) => suite(name, body), test },
-    'the contract',
+    'the provider s3',
     async () => ({
       provider: await s3({ bucket, endpoint: ceph.url, keys: ceph.keys }),
       expectation: expectedObjects,
@@ -100,7 +100,7 @@ suite('s3, a gateway of Ceph', () => {
     { samples: 6, timeoutMs: 30_000 },
   )
 
-  test('lists a directory with one request, and resumes after any path', async () => {
+  test('lists each directory once in its parent, and resumes after any path', async () => {
     const provider = await open()
     const childrenOf = async (directory: string, after?: string) => {
       const paths: string[] = []

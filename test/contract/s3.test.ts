@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 describeProvider(
   { describe, test },
-  's3, a bucket',
+  'the provider s3 over a bucket',
   async () => {
     const store = await startS3()
     for (const [key, content] of Object.entries(heldObjects)) store.table.put(key, content)
@@ -27,7 +27,7 @@ describeProvider(
 
 describeProvider(
   { describe, test },
-  's3, what is below a prefix in a bucket with versions',
+  'the provider s3 below a prefix of a bucket with versions',
   async () => {
     const store = await startS3()
     store.versioned = true

@@ -11,7 +11,7 @@ import { limited } from '../../src/wrap/limited.ts'
 import { eventually } from '../support/authorized.ts'
 import { memory } from '../support/memory.ts'
 
-describeProvider({ describe, test }, 'search, over a mount', async () => {
+describeProvider({ describe, test }, 'the provider search over a mount', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-search-'))
   const store = await openStore({ sqlite: { file: join(folder, 'store.sqlite') } })
   const source = memory({

@@ -16,7 +16,7 @@ const held = {
 
 describeProvider(
   { describe, test },
-  'settings',
+  'the provider settings',
   () => ({
     provider: settings({
       source: ranged({ ...held, 'readme.md': '# none', 'a/package-lock.json': '{}', 'a/state.tfstate': '{}' }),

@@ -79,4 +79,4 @@ async function subject(): Promise<Subject> {
   }
 }
 
-describeProvider({ describe, test }, 'sqlite', subject)
+describeProvider({ describe, test }, 'the provider sqlite', subject)

@@ -463,7 +463,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       await alsoTold.ended
     })
 
-    test('that continues an ended one misses no change', async () => {
+    test('that begins right after another one has ended misses no change', async () => {
       const store = shared
       const name = fresh()
       for (let round = 0; round < 10; round++) {

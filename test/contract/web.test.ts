@@ -14,7 +14,7 @@ const small = { text: 'Hello, 世界\n', mimeType: 'text/plain' }
 
 describeProvider(
   { describe, test },
-  'inline, several resources',
+  'the provider inline with several resources',
   () => ({
     provider: inline({
       resources: {
@@ -41,7 +41,7 @@ describeProvider(
   { through: { sliced } },
 )
 
-describeProvider({ describe, test }, 'inline, one resource at the address itself', () => ({
+describeProvider({ describe, test }, 'the provider inline with one resource at the address itself', () => ({
   provider: inline({ resources: { '': { data: 'data:text/plain;charset=shift_jis,%93%fa%96%7b' } } }),
   expectation: { entries: { '': { text: '日本', mimeType: 'text/plain' } }, missing: ['x', 'data'] },
 }))
@@ -57,7 +57,7 @@ const pages: Readonly<Record<string, readonly [type: string, body: string | Buff
 
 describeProvider(
   { describe, test },
-  'web',
+  'the provider web',
   async () => {
     const server = await startWeb((request, response) => {
       const found = pages[request.url ?? '']
@@ -96,7 +96,7 @@ const users = Array.from({ length: 25 }, (_, at) => ({
 
 describeProvider(
   { describe, test },
-  'api',
+  'the provider api',
   async () => {
     const server = await startWeb((request, response) => {
       const json = (value: unknown, headers = {}) =>

@@ -65,21 +65,18 @@ describe('the credentials of s3', () => {
     ['an unknown key', { accessKeyId: 'AKIDTWO' }, /does not know the access key/],
     ['a wrong secret', { secretAccessKey: 'secret-two' }, /does not belong to the access key/],
     ['an old token', { sessionToken: 'token-two' }, /session token/],
-  ])(
-    'with the problem %s give an error that says so, for any request, and never "not found"',
-    async (_, wrong, words) => {
-      const provider = await open({ keys: { ...store.keys, ...wrong } })
-      const asked = [
-        () => listAll(provider),
-        () => readText(provider, 'a.txt'),
-        async () => provider.stat?.('a.txt', context),
-        async () => provider.stat?.('none/', context),
-      ]
-      for (const ask of asked)
-        await expect(ask()).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(words) })
-      await provider.close?.()
-    },
-  )
+  ])('give an error with the cause, and never "not found", for any request: %s', async (_, wrong, words) => {
+    const provider = await open({ keys: { ...store.keys, ...wrong } })
+    const asked = [
+      () => listAll(provider),
+      () => readText(provider, 'a.txt'),
+      async () => provider.stat?.('a.txt', context),
+      async () => provider.stat?.('none/', context),
+    ]
+    for (const ask of asked)
+      await expect(ask()).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(words) })
+    await provider.close?.()
+  })
 
   test('give an error if the bucket does not exist, or is in another region', async () => {
     const nowhere = await open({ bucket: 'elsewhere', keys: store.keys })
@@ -103,7 +100,7 @@ describe('the credentials of s3', () => {
     })
   })
 
-  test('are used with the bucket in the host name if configured', async () => {
+  test('are sent to the host name of the bucket if "pathStyle" is false', async () => {
     const provider = await open({
       keys: store.keys,
       pathStyle: false,

@@ -43,7 +43,7 @@ async function configOf(mounts: object) {
   return loaded.config
 }
 
-test('a source is loaded by its path, and its mount is read like another', async () => {
+test('a source is loaded from the path of its module, and its mount is listed and read', async () => {
   folder.write({ 'sample.mjs': moduleOf() })
   const planned = planConfig(await configOf({ 'x://y': { provider: './sample.mjs', title: 'Y' } }))
   const catalog = await openCatalog(planned, { log: () => {}, lazily: true })
@@ -88,7 +88,7 @@ test('an untrusted configuration does not run the code of a source, and reports 
   })
 })
 
-test('the declaration of a source is known before it is opened', async () => {
+test('the declaration of a source is known before the source is opened', async () => {
   folder.write({
     'sample.mjs': moduleOf(`abilities: () => ({ watch: true, parts: true }), noun: 'samples', isDerived: true`),
   })

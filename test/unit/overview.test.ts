@@ -78,13 +78,13 @@ async function urisOf(view: View): Promise<readonly string[]> {
 }
 
 describe('the overview in the list of resources', () => {
-  test('is first, once, and the list continues over all pages', async () => {
+  test('comes first and once, and the pages after it list every resource', async () => {
     const views = await served({ 'docs://a': docs, 'docs://b': docs }, { pages: { first: 1 } })
     const all = ['docs://a/a.md', 'docs://a/b.md', 'docs://b/a.md', 'docs://b/b.md']
     expect(await urisOf(views.view(guest))).toEqual([overviewUri, ...all])
   })
 
-  test('is alone if no mount answers, and names the mounts that the caller may see', async () => {
+  test('is the only entry if no mount answers, and the page names the unavailable mounts that the caller may see', async () => {
     const gone = join(folder.root, 'gone.db')
     folder.write({ 'gone.db': 'no database' })
     const database = { provider: 'sqlite', file: gone }
@@ -102,7 +102,7 @@ describe('the overview in the list of resources', () => {
     expect(resources.map(({ uri }) => uri)).toEqual(['docs://a/a.md', 'docs://a/b.md'])
   })
 
-  test('is alone if the folder is empty', async () => {
+  test('is the only entry if the mounts have no resources', async () => {
     folder.write({ 'empty/.gitkeep': '' })
     const views = await served({ 'docs://a': { ...docs, root: 'empty', include: ['*.none'] } })
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
@@ -183,7 +183,7 @@ describe('the text of the overview', () => {
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('is one resource in every spelling, without parts, children and directory', async () => {
+  test('is read in any case of its URI, and its URI has no parts, children or directory', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     expect(await overviewOf(view, 'HIKIDASHI://Overview')).toBe(await overviewOf(view))
     for (const uri of [
@@ -218,7 +218,7 @@ describe('the text of the overview', () => {
 })
 
 describe('a subscription to the overview', () => {
-  test('is notified when a mount is opened, in its own spelling, and not after that', async () => {
+  test('is notified in its own spelling when a mount is opened, and ends when it is removed in another spelling', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     const changes: ViewChange[] = []
     const subscription = view.subscribe?.((change) => changes.push(change))
@@ -262,8 +262,8 @@ describe('a subscription to the overview', () => {
   })
 })
 
-describe('a configuration with the overview', () => {
-  test('cannot have a mount at its address, unless it turns the overview off', async () => {
+describe('a configuration', () => {
+  test('cannot have a mount at the address of the overview, unless it turns the overview off', async () => {
     for (const address of [overviewUri, `${overviewUri}/a`, 'HIKIDASHI://overview']) {
       const found = await loaded({ mounts: { [address]: docs } })
       expect('problems' in found && found.problems).toMatchObject([{ message: expect.stringContaining(overviewUri) }])

@@ -70,7 +70,7 @@ describe('a cache of the words of a text does not keep the text in memory', () =
   })
 })
 
-test('the heap limit is twice the live data of a small heap, 20 MiB more for a larger, and a third more for a large one', () => {
+test('the limit of heap growth is 100 % for 20 MiB of live data, 20 MiB for 64 MiB, and 30 % for 1 GiB', () => {
   expect(heapGrowthFor(20 * 2 ** 20)).toBe(100)
   expect(heapGrowthFor(64 * 2 ** 20)).toBe(31)
   expect(heapGrowthFor(2 ** 30)).toBe(30)

@@ -68,7 +68,7 @@ test('an untrusted certificate does not mean a server without TLS', () => {
   expect(isNotTlsCode('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')).toBe(false)
 })
 
-describe('paths on Windows', () => {
+describe('on Windows,', () => {
   const partsOf = (uri: string) => {
     const { authority, segments, directory } = parseUri(uri, 'win32')
     return [authority, segments.join('/'), directory]
@@ -81,17 +81,17 @@ describe('paths on Windows', () => {
     ['file:///C%3a/docs/a.md', 'C:/docs/a.md'],
     ['file:/c:/docs/a.md', 'C:/docs/a.md'],
     ['file://localhost/c:/docs/a.md', 'C:/docs/a.md'],
-  ])('%s names a file on a drive, in either case of its letter', (uri, path) =>
+  ])('the URI %s names a file on a drive, in either case of the drive letter', (uri, path) =>
     expect(partsOf(uri)).toEqual(['', path, false]),
   )
 
-  test('are the same in any case of the drive letter on Windows only, and other segments keep their case', () => {
+  test('no segment but the drive letter at the start of a file URI changes its case, and none does on Linux', () => {
     expect(parseUri('file:///c:/a', 'linux').segments).toEqual(['c:', 'a'])
     expect(partsOf('file:///C:/d:/a')).toEqual(['', 'C:/d:/a', false])
     expect(partsOf('git://c:/d:/a')[0]).toBe('c:')
   })
 
-  test('may be file URIs with a server on Windows only', () => {
+  test('a file URI may name a server, which other systems refuse', () => {
     expect(partsOf('file://SERVER/share/a%20b/')).toEqual(['server', 'share/a b', true])
     expect(() => parseUri('file://server/share/a', 'linux')).toThrow('no host other than localhost')
     expect(() => parseUri('file://me@server/share', 'win32')).toThrow('userinfo')
@@ -114,7 +114,7 @@ describe('paths on Windows', () => {
     expect(`file://${authority}/${segments.map(encodeURIComponent).join('/').replace('%3A', ':')}`).toBe(address)
   })
 
-  test('lead to a program with an ending of PATHEXT, in order, and not to a file without one', async () => {
+  test('a program is found with an ending of PATHEXT, in order, and a file without such an ending is not', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-programs-'))
     for (const name of ['npx', 'npx.cmd', 'tool.bat', 'tool.exe', 'other.ps1'])
       writeFileSync(join(folder, name), '', { mode: 0o755 })
@@ -144,7 +144,7 @@ describe('paths on Windows', () => {
   )
 })
 
-describe.runIf(process.platform === 'linux')('an empty HOME', () => {
+describe.runIf(process.platform === 'linux')('an empty or relative HOME', () => {
   const list = (cwd: string, env: Readonly<Record<string, string>>) =>
     execFileSync(process.execPath, [bundled('cli/main'), 'ls'], {
       cwd,
@@ -152,12 +152,12 @@ describe.runIf(process.platform === 'linux')('an empty HOME', () => {
       encoding: 'utf8',
     })
 
-  test.each(['', 'relative'])('or a relative one (%j) allows every folder to be served', (home) => {
+  test.each(['', 'relative'])('does not keep a folder from being listed (HOME=%j)', (home) => {
     const cwd = join(import.meta.dirname, '../data/start')
     expect(list(cwd, { HOME: home, XDG_STATE_HOME: tmpdir() })).toContain('file://')
   })
 
-  test('still refuses the home folder of the user', () => {
+  test('does not let the home folder of the user be served', () => {
     const cwd = userInfo().homedir
     expect(() => list(cwd, { HOME: '', XDG_STATE_HOME: tmpdir() })).toThrow(/too much to serve/)
   })
@@ -208,7 +208,7 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
     expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining('EACCES') })
   })
 
-  test('is a note of doctor, which checks the rest', () => {
+  test('is reported by doctor in a note, and doctor finishes its other checks', () => {
     const { status, stdout } = run(['doctor'], { XDG_STATE_HOME: '/proc/x' })
     expect(stdout).toMatch(/^note +store +.*\/proc cannot be written \(ENOENT\)\. The index is kept in memory\.$/m)
     expect({ status, isComplete: /^ok +mount +search:/m.test(stdout) }).toEqual({ status: 0, isComplete: true })

@@ -42,7 +42,7 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
     expect(members.now().map(({ pid }) => pid)).toEqual([child])
   })
 
-  test('count shared memory once towards the limit', async () => {
+  test('have their shared memory counted once if the simple sum is over the limit', async () => {
     const { members } = await startSession()
     const processes = members.now()
     const upTo = await processMemoryBytes(processes, Number.POSITIVE_INFINITY)
@@ -74,7 +74,7 @@ describe('the memory of a process group in the output of ps', () => {
     expect(groupMemoryIn(listing, 500)).toBe(1500 * 1024)
   })
 
-  test('is unknown if the group has ended, or ps prints nothing', () => {
+  test('is 0 if the output does not list the group', () => {
     expect(groupMemoryIn(listing, 40)).toBe(0)
     expect(groupMemoryIn('', 400)).toBe(0)
     expect(groupMemoryIn('ps: illegal option -- A\nusage: ps', 400)).toBe(0)

@@ -42,7 +42,7 @@ async function refusal(work: Promise<unknown>): Promise<Readonly<Record<string, 
 }
 
 describe('a prompt file', () => {
-  test('gets its name from its path, and its facts from its front matter', async () => {
+  test('has the name, title and arguments of its front matter, or else of its path and text', async () => {
     const { items, nextCursor } = await at({
       'README.md': '# Not one',
       'git/commit.prompt.md': '# Write a commit\n\nFor {{what}}, in the style of ${input:style:short}.',
@@ -122,7 +122,7 @@ describe('filling in a prompt', () => {
     ])
   })
 
-  test('treats an omitted argument as empty, and names such as __proto__ as unknown', async () => {
+  test('treats an omitted argument as empty, and takes no value from a name such as __proto__', async () => {
     expect(await said('---\narguments: [a]\n---\n<{{a}}> {{constructor}}')).toEqual([text('<> {{constructor}}')])
     expect(await refusal(said('{{__proto__}}'))).toMatchObject({ reason: 'argument', argument: '__proto__' })
   })
@@ -135,7 +135,7 @@ describe('filling in a prompt', () => {
     ])
   })
 
-  test('reports a missing argument, and refuses an unknown one', async () => {
+  test('names a missing argument, and refuses an unknown, blank or too long one', async () => {
     expect(await refusal(said('{{a}}'))).toEqual({ kind: 'invalid', reason: 'argument', argument: 'a' })
     expect(await refusal(said('{{a}}', { a: '', b: '' }))).toEqual({ kind: 'invalid', reason: 'argument' })
     expect(await refusal(said('{{a}}', { a: 'x'.repeat(65_537) }))).toMatchObject({ reason: 'argument' })
@@ -155,7 +155,7 @@ describe('resources in a prompt', () => {
       principal,
     )
 
-  test('are read with the rights of the caller, and embedded at their place', async () => {
+  test('are embedded: those of the front matter first, those of the text at their place', async () => {
     const view = withDocs('---\nresources: [file:///docs/a%20b/c.md]\n---\nBefore\n![[file:///docs/{{path}}]]\nafter.')
     const { messages } = await view.get({ name: 'a', arguments: new Map([['path', 'a b/c.md']]) })
     const resource = { uri: 'file:///docs/a%20b/c.md', name: 'c.md', text: 'Content' }
@@ -167,7 +167,7 @@ describe('resources in a prompt', () => {
     ])
   })
 
-  test('are absent if they are denied', async () => {
+  test('are refused in the same way if they are denied or absent, and read with the rights of the caller', async () => {
     const of = async (path: string) => {
       const uri = `file:///docs/${path}`
       const { uri: told, ...rest } = await refusal(withDocs(`![[${uri}]]`).get({ name: 'a' }))
@@ -180,7 +180,7 @@ describe('resources in a prompt', () => {
   })
 
   test.each(['../secret.md', 'a%2fb', 'x\\y', 'a\u0000b', '?lines=1', '\ud800'])(
-    'cannot be changed by a value in a URI: %j',
+    'are refused if an argument would change the structure of their URI: %j',
     async (path) => {
       const view = withDocs('![[file:///docs/sub/{{path}}]]', { id: 'b', roles: [] })
       expect((await refusal(view.get({ name: 'a', arguments: new Map([['path', path]]) }))).kind).toBe('invalid')
@@ -200,7 +200,7 @@ describe('resources in a prompt', () => {
 })
 
 describe('a view of prompts', () => {
-  test('shows the prompts that the caller may see, and the second of two with the same name by its address', async () => {
+  test('lists the prompts that the caller may see, and names the second of two of the same name by its address', async () => {
     const access = compileAccess([{ allow: ['*'] }, { deny: ['reader'], match: 'hidden/**' }])
     const first = libraryOf({ 'hidden/a.md': '---\nname: x\n---\nhidden', 'open.md': '---\nname: y\n---\nopen' })
     const mounts = [
@@ -240,7 +240,7 @@ describe('a view of prompts', () => {
     expect(await refusal(view.list({ cursor: 'forged' }))).toMatchObject({ reason: 'cursor' })
   })
 
-  test('completes from values, and from visible resources of a template', async () => {
+  test('completes an argument from its values, and from the visible resources of a template', async () => {
     const docs = memory({ 'guide.md': '', 'private.md': '' }, [{ template: '{+path}', name: 'Files' }])
     const access = compileAccess([{ allow: ['*'] }, { deny: ['reader'], match: 'private.md' }])
     const values = Array.from({ length: 150 }, (_, i) => `v${i}`)

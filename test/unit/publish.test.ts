@@ -68,7 +68,7 @@ describe('the file server.json', () => {
     [{ name, repository: 'someone/hikidashi' }, /--repository must be a URL/],
     [{ name, remotes: ['ftp://x'] }, /--remote must be a URL/],
     [{ name, website: 'https://me:secret@x.example' }, /--website must be a URL/],
-  ])('is refused for %j', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
+  ])('is refused with the options %j', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
 
   test('is refused if its name differs from that in package.json', () =>
     expect(() => serverJson({ ...own, mcpName: 'a/b' }, { name })).toThrow(/"mcpName": "a\/b"/))

@@ -92,7 +92,7 @@ describe('a book in EPUB', () => {
     expect(text).toMatch(/^第1章\n\none\n\n\[.*damaged.*\]\n$/)
   })
 
-  test('with a chapter that unpacks endlessly, or has endless names, is refused', async () => {
+  test('that lists one chapter thousands of times is refused', async () => {
     const many = '<itemref idref="c1"/>'.repeat(6000)
     await expect(read(epub({ chapters: ['x'], spine: many }))).rejects.toMatchObject({ kind: 'too-large' })
     const large = `<p>${'x'.repeat(30_000)}</p>`

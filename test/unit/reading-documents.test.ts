@@ -62,7 +62,7 @@ describe('front matter', () => {
     [['title: &x a', 'title: b'], { title: 'b' }],
     [['  title: nested'], {}],
     [['Title: other'], {}],
-  ])('accepts %j as %j', (lines, wanted) => {
+  ])('gives for %j only the valid values: %j', (lines, wanted) => {
     expect(of(...lines)).toEqual(wanted)
   })
 
@@ -84,7 +84,7 @@ describe('front matter', () => {
 describe('documents with front matter', () => {
   const text = '---\ntitle: 手引き\npriority: 0.8\naudience: [user]\n---\n# 見出し\n'
 
-  test('are listed with the facts of their front matter, which outrank rules', async () => {
+  test('are listed with the facts of their front matter, which outrank those of the source', async () => {
     const source = memory({
       'docs/a.md': { text, version: '1', title: '見出し', priority: 0.1 },
       'docs/b.md': { text: '# 無し\n', version: '1', title: '無し', priority: 0.1 },
@@ -101,7 +101,7 @@ describe('documents with front matter', () => {
     ).toMatchObject({ title: '手引き' })
   })
 
-  test('are opened only if front matter is configured, and once for each version', async () => {
+  test('are opened only if their path is configured for front matter, and once for each version', async () => {
     const source = memory({ 'a.md': { text, version: '1' }, 'b.txt': { text, version: '1' } })
     const provider = documented(source, { frontMatter: ['*.md'] })
     for (let i = 0; i < 3; i++) await listAll(provider)
@@ -129,7 +129,7 @@ describe('documents with front matter', () => {
     }
   })
 
-  test('are listed even if they cannot be read', async () => {
+  test('are listed without front matter if they are gone when they are opened, but an internal error fails the listing', async () => {
     const source: Provider = {
       ...memory({ 'a.md': 'x' }),
       read: async () => Promise.reject(new Error('a fault of ours')),
@@ -155,7 +155,7 @@ describe('translations of a document', () => {
     ['資料／全角.ja.md', '資料／全角.md', `${encodeURIComponent('資料／全角')}.md`],
     ['文書/ja/手引き.md', '文書/en/手引き.md', `../en/${encodeURIComponent('手引き')}.md`],
     ['a:b.ja.md', 'a:b.md', './a:b.md'],
-  ])('%s has the translation %s', async (path, twin, href) => {
+  ])('are found by their names: %s has %s', async (path, twin, href) => {
     const provider = documented(memory({ [path]: 'a', [twin]: 'b' }))
     const found = (await readOne(provider, path)).meta?.[alternatesKey] as { href: string }[]
     expect(found.map((alternate) => alternate.href)).toEqual([href])
@@ -220,7 +220,7 @@ describe('the wrappers for documents', () => {
     return 'text' in content ? content.text : '(bytes)'
   }
 
-  test('list documents as they describe themselves', async () => {
+  test('list documents with the title and priority of their front matter', async () => {
     const { items } = await view.list()
     expect(items.find(({ name }) => name === 'README.md')).toMatchObject({ title: '引き出し', priority: 0.8 })
     expect(items.find(({ name }) => name === '設計書.docx')).toBeUndefined()
@@ -229,7 +229,7 @@ describe('the wrappers for documents', () => {
     })
   })
 
-  test('read documents, with links to related ones', async () => {
+  test('read documents with links to their translations, and with their encoding', async () => {
     expect(await read('README.md')).toMatchObject({
       meta: { [alternatesKey]: [{ href: 'README.en.md', language: 'en' }] },
     })
@@ -246,7 +246,7 @@ describe('the wrappers for documents', () => {
     expect(await text('README.en.md?as=text&lines=1')).toBe('# Heading\n')
   })
 
-  test('declare their parameters, and refuse others', async () => {
+  test('declare their parameters, and refuse other parameters and invalid combinations', async () => {
     const { items } = await view.templates()
     expect(items.map(({ uriTemplate }) => uriTemplate)).toEqual([
       'docs://manual/{+path}',
@@ -258,7 +258,7 @@ describe('the wrappers for documents', () => {
     await expect(read('nothing.pdf?as=text')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('work without readings', async () => {
+  test('do not declare the parameter "as" if readings are turned off', async () => {
     const plain = documents(memory({ 'a.html': html }), { readings: false })
     expect(
       (await plain.templates?.({ principal: { id: 'x', roles: [] }, signal: new AbortController().signal }))?.map(
@@ -282,7 +282,7 @@ describe('the wrappers for documents', () => {
   })
 })
 
-describeProvider({ describe, test }, 'documents over files', async () => {
+describeProvider({ describe, test }, 'the wrapper documents over files', async () => {
   const made = createFolder()
   made.write(held)
   return {

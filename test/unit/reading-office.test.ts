@@ -71,7 +71,7 @@ describe('an element of an Office document', () => {
     ],
     ['before', `<extLst><ext><x15:workbookPr/></ext></extLst><workbookPr date1904="true"/>${sheets}`],
     ['without extLst', `<workbookPr date1904="1"/><x15:workbookPr/>${sheets}`],
-  ])('is not confused with one of the same name in an extension, which stands %s', async (_, inner) => {
+  ])('is not confused with one of the same name in an extension (place of the extension: %s)', async (_, inner) => {
     const book = `<workbook xmlns="MAIN" xmlns:r="OFFICE" xmlns:x15="http://schemas.microsoft.com/office/spreadsheetml/2010/11/main">${inner}</workbook>`
     expect(await read('xlsx', workbook({ workbook: book }))).toBe('S\n\n2021-09-23\n')
   })
@@ -106,7 +106,7 @@ describe('an element of an Office document', () => {
     expect(await read('docx', word)).toBe(await read('docx', docx()))
   })
 
-  test('may be in the namespaces of a strict document', async () => {
+  test('is read alike in the namespaces of a strict document', async () => {
     const strict: readonly Replacement[] = [
       [
         /http:\/\/schemas\.openxmlformats\.org\/(\w+)\/2006\/(main|relationships)/g,
@@ -315,7 +315,7 @@ test('footers and dates of slides are read once, slide numbers are not', async (
   expect(notes).toContain('Notes\n\nここで雨の音を流す。\n\nthe hdr\n')
 })
 
-test('a sheet of macros without a part is left out, beside those that have one', async () => {
+test('a sheet of macros that names no part is left out, and a sheet whose part is missing gives an error', async () => {
   const module = '<sheet name="Module" sheetId="2" r:id=""/></sheets>'
   const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
   expect(text).toBe(await read('xlsx', xlsx()))

@@ -52,7 +52,7 @@ describe('an OpenDocument text', () => {
     expect(text).toContain('![図の説明]()')
   })
 
-  test('is read with any numbers, and refused if a paragraph has no end', async () => {
+  test('ignores invalid levels and counts of spaces, and is refused if counts of spaces make a paragraph endless', async () => {
     const odd =
       '<text:h text:outline-level="-5">a<text:s text:c="-5"/>b</text:h><text:p>c<text:s text:c="x"/>d</text:p>'
     expect(await read(openDocument('text', odd), 'markdown')).toBe('# a b\n\nc d\n')
@@ -60,7 +60,7 @@ describe('an OpenDocument text', () => {
     await expect(read(openDocument('text', endless))).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('may be one XML file, and its formulas may be objects of the package', async () => {
+  test('is read also if it is one XML file, or has a formula that is an object of the package', async () => {
     expect(await read(flatDocument('text', '<text:p>平らな文書</text:p>'))).toBe('平らな文書\n')
     const formula = openDocument('text', '<text:p>式 <draw:object xlink:href="./Object 1"/></text:p>', {
       manifest:
@@ -158,7 +158,7 @@ describe('a document under the name of another format', () => {
     })
   })
 
-  test('has its format recognized by all extensions of templates and OpenDocument files', () => {
+  test('is first taken for the format of its extension or type, also for templates and OpenDocument files', () => {
     for (const [name, format] of [
       ['a.dotm', 'docx'],
       ['a.xltm', 'xlsx'],

@@ -49,7 +49,7 @@ describe('a page of HTML', () => {
     },
   )
 
-  test('is not text if it has many control characters', async () => {
+  test('is refused as unreadable if it has many control characters', async () => {
     const outcome = read('html', Buffer.from(`<p>Gr\x01üße</p>\x02\x03${'a'.repeat(100)}`))
     await expect(outcome).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'unreadable' } })
   })

@@ -112,7 +112,7 @@ describe('the characters of a document in Rich Text Format', () => {
     ['10000', 'macroman', 'Çüé'],
     ['28592', 'iso-8859-2', 'Příliš'],
     ['65001', 'utf-8', sentence],
-  ])('are in its code page %s (%s)', async (codePage, encoding, text) => {
+  ])('are decoded from its code page %s (%s)', async (codePage, encoding, text) => {
     const wanted = `${text}\n`
     const declared = `\\ansi\\ansicpg${codePage}`
     expect(await read(escaped(text, encoding), 'text', declared)).toBe(wanted)
@@ -133,14 +133,14 @@ describe('the characters of a document in Rich Text Format', () => {
     [204, 'windows-1251', 'Съешь'],
     [222, 'windows-874', 'สวัสดี'],
     [238, 'windows-1250', 'kůň'],
-  ])('are in the character set of their font: %i (%s)', async (charset, encoding, text) => {
+  ])('are decoded from the character set of their font: %i (%s)', async (charset, encoding, text) => {
     const fonts = `\\ansi\\ansicpg1252{\\fonttbl{\\f0 Arial;}{\\f7\\fnil\\fcharset${charset} Other;}}`
     const bytes = escaped(text, encoding)
     expect(await read(`\\'e9{\\f7 ${bytes}}\\'e9\\f7 ${bytes}\\plain \\'e9`, 'text', fonts)).toBe(`é${text}é${text}é\n`)
     expect(await read(`{\\rtlch\\af0\\ltrch\\loch\\af0\\dbch\\af7 ${bytes}}`, 'text', fonts)).toBe(`${text}\n`)
   })
 
-  test('may have a second byte that is a letter, a brace or a backslash', async () => {
+  test('are decoded even if their second byte is a letter, a brace or a backslash', async () => {
     expect(await read("\\'83e\\'83X\\'83g \\'95\\\\\\'8e\\'a6", 'text', '\\ansi\\ansicpg932')).toBe('テスト 表示\n')
     expect(await read("\\'97\\\\\\'97\\}", 'text', '\\ansi\\ansicpg932')).toBe('予抑\n')
   })
@@ -154,7 +154,7 @@ describe('the characters of a document in Rich Text Format', () => {
     expect((await read('a\\u-10179?b')).isWellFormed()).toBe(true)
   })
 
-  test('are symbols in a font of symbols', async () => {
+  test('are read as symbols in a font of symbols', async () => {
     expect(await read("{\\f2 a\\'62\\u-3997?}a", 'text', head)).toBe('αβχa\n')
   })
 })
@@ -171,7 +171,7 @@ describe('a file in Rich Text Format', () => {
     expect(documentFormatOf('', 'application/rtf')).toBe('rtf')
   })
 
-  test('with the name of Word 97 is read by its content, and a damaged one of Word 97 is refused', async () => {
+  test('is told from other files named .doc: each is read by its content, and damaged Word 97 is refused', async () => {
     expect(await readBytes(docx({ body: p('中身') }), 'text', 'doc')).toContain('中身')
     expect(await readBytes(Buffer.from(html), 'text', 'doc')).toBe(await readBytes(Buffer.from(html), 'text', 'html'))
     expect(await readBytes(Buffer.from('plain words\n'), 'text', 'doc')).toBe('plain words\n')
@@ -182,7 +182,7 @@ describe('a file in Rich Text Format', () => {
     })
   })
 
-  test('is read without the head of a document, group by group', async () => {
+  test('is read even if it has no head, group by group', async () => {
     expect(await readBytes(Buffer.from('{\\pard \\ql one\\par}\n{\\pard {\\b two} words\\par}\n'))).toBe(
       'one\n\ntwo words\n',
     )
@@ -198,7 +198,7 @@ describe('a file in Rich Text Format', () => {
     await expect(read('long '.repeat(50_000))).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('is read in linear time', async () => {
+  test('that repeats one construct over two million characters is read or refused, and does not hang', async () => {
     const many = 2_000_000
     for (const part of [
       '{\\field{\\*\\fldinst x}{\\fldrslt y',

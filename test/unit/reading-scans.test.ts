@@ -98,7 +98,7 @@ describe('a PDF without text', () => {
 })
 
 describe('OCR', () => {
-  test('reads one page at a time in the whole process, and the same content once', async () => {
+  test('reads one page at a time in the whole process, and tells when it has ended', async () => {
     let [running, most, calls] = [0, 0, 0]
     const options = fake(async () => {
       most = Math.max(most, ++running)
@@ -208,7 +208,7 @@ describe('OCR', () => {
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a program for OCR that is killed, fails or writes endlessly gives an error, and its child processes end with it',
+  'a program for OCR that is killed, fails or writes endlessly gives an error, and it gets no HOME',
   async () => {
     const picture = await pictureOfText(['Invoice'])
     const program = (script: string) => {

@@ -57,7 +57,7 @@ describe('a Word document', () => {
     ).toBe('\\# 見出しではない\n\n\\1. 番号ではない\n\n\\- \\*印\\* \\<b\\>\n\n[2] 脚注の文。\n')
   })
 
-  test('has its text in boxes once', async () => {
+  test('is read with its text in boxes once', async () => {
     const box = (text: string) => `<w:txbxContent>${p(text)}</w:txbxContent>`
     const alternate = `<w:p><w:r><mc:AlternateContent><mc:Choice>${box('箱の中')}</mc:Choice><mc:Fallback>${box('箱の中')}</mc:Fallback></mc:AlternateContent></w:r></w:p>`
     expect(await read('docx', 'text', docx({ body: alternate }))).toBe('箱の中\n\n[2] 脚注の文。\n')
@@ -80,7 +80,7 @@ describe('an Excel workbook', () => {
     )
   })
 
-  test('counts its days from 1904 if it says so', async () => {
+  test('is read with dates counted from 1904 if it says so', async () => {
     const rows = `<row r="1">${c('A1', 0.5, 'n', 3)}${c('B1', 1, 'n', 1)}</row>`
     expect(await read('xlsx', 'text', xlsx({ rows, since1904: true }))).toBe('売上（六月）\n\n12:00\t1904-01-02\n')
   })
@@ -132,7 +132,7 @@ describe('an Excel workbook', () => {
     expect(formatNumber(value, numberKindOf(Number(id), code), false)).toBe(wanted)
   })
 
-  test('finds columns by their letters', () => {
+  test('is read with its columns found by their letters', () => {
     expect(['A1', 'Z9', 'AA1', 'XFD1', 'XFE1', 'ZZZZ1', '', '1'].map(columnIndex)).toEqual([
       0,
       25,
@@ -215,11 +215,11 @@ describe('a page of HTML', () => {
     ['&#x0;&lt;&amp;lt;&#x1F431;', '\ufffd<&lt;🐱\n'],
     ['<svg><text>s</text></svg>a<!-- c --><![CDATA[d]]>', 's\n\na\n'],
     ['', ''],
-  ])('may be malformed: %j', async (source, wanted) => {
+  ])('is read even if it is malformed: %j', async (source, wanted) => {
     expect(await read('html', 'text', Buffer.from(source || ' '))).toBe(wanted)
   })
 
-  test('is decoded by its declaration', async () => {
+  test('is decoded in the encoding that it declares', async () => {
     const page = '<meta charset="shift_jis"><p>梅雨</p>'
     expect(await read('html', 'text', encode(page, 'shift_jis'))).toBe('梅雨\n')
   })
@@ -267,7 +267,7 @@ test('the format of a document is detected by its name, or else by its type', ()
   ).toEqual(['pdf', 'pdf', 'docx', 'docx', 'html', undefined, undefined, undefined])
 })
 
-test('the writer of the text of a document stops at its limit', () => {
+test('the writer of the text of a document throws at its limit of characters', () => {
   const writer = createDocumentWriter('text', 100)
   expect(() => {
     for (;;) writer.paragraph('十文字の文を書くよ。')
@@ -386,7 +386,7 @@ describe('readings of files', () => {
 
 describeProvider(
   { describe, test },
-  'readable files',
+  'the wrapper readable over files',
   async () => {
     const made = createFolder()
     const held = { '設計書.docx': docx(), '覚書.md': '# 覚書\n', '資料.pdf': japanesePdf([['梅雨']]), '頁.html': html }

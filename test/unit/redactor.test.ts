@@ -64,7 +64,7 @@ test('the result of a search for secrets is cached for one path, one part and th
   redactor.close()
 })
 
-test('a text without secrets below one header of a table may have secrets below another', async () => {
+test('a text without secrets below one header of a table is searched again below another', async () => {
   const redactor = createRedactor()
   const rows = '0,hunter2xy0Q\n1,Tr0ub4dor9z\n2,correct7Horse\n'
   const look = (head?: string) =>
@@ -82,7 +82,7 @@ test('a text without secrets below one header of a table may have secrets below 
 })
 
 test.each(['xlsx', 'xlsb', 'xls', 'xlt', 'ods'])(
-  'the table below the name of a sheet in .%s has its own secret columns',
+  'a table below the name of a sheet in .%s is redacted by its own header',
   async (type) => {
     const redactor = createRedactor()
     const text =

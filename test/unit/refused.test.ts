@@ -65,7 +65,7 @@ describe('the audit record of a refused request', () => {
     }
   })
 
-  test('is absent without an audit log', () => {
+  test('is dropped without an error if there is no audit log', () => {
     const audit = createRefusalAudit(undefined)
     audit.add({ outcome: 'rate', status: 429 })
     audit.close()

@@ -44,7 +44,7 @@ describe('names in paths of a database', () => {
       if (segment !== '~') expect(segmentToName(segment)).toBe(undefined)
   })
 
-  test('and keys of rows are recovered from their segments, for any characters', () => {
+  test('make up keys of rows, which are recovered from their segments for any characters', () => {
     fc.assert(
       fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (key) => {
         const segment = rowSegmentOf(key)
@@ -86,7 +86,7 @@ test('paths of a database are parsed with and without a schema', () => {
     expect(parseDatabasePath(path, undefined), path).toBe(undefined)
 })
 
-test('estimates of numbers of rows have two digits', () => {
+test('estimates of numbers of rows are rounded to two digits', () => {
   expect([0, 7, 123, 98_765, 1_234_567, -1, Number.NaN].map(roundEstimate)).toEqual([
     0, 7, 120, 99_000, 1_200_000, 0, 0,
   ])

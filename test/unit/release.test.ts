@@ -87,7 +87,7 @@ describe('a release', () => {
     expect(checkMarketplace(root, marketplace, { ...facts.manifest, version: '9.9.9' }).faults).toHaveLength(1)
   })
 
-  test('lets the README say whether the package is published', () => {
+  test('is called unpublished in the README exactly while package.json is private', () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8')
     expect(readme.includes('is not published yet')).toBe(readManifest(root).private === true)
   })

@@ -67,7 +67,7 @@ test.each([
   expect((await view.directory({ uri: 'remote://there/file/docs' })).items.map(({ name }) => name)).toContain('sub')
 })
 
-test('a server that has forgotten the session gets a new session', async () => {
+test('a server over HTTP that has forgotten the session is asked for a new one', async () => {
   const first = await serveSessions([])
   const second = await serveSessions([])
   let current = first
@@ -327,7 +327,7 @@ describe('a mounted server that serves a folder at file://', () => {
     expect(report.examined).toBe(4)
   }, 60_000)
 
-  test('has its directories listed as in its listing, and as the access rules allow', async () => {
+  test('is read at a directory as its listing has it, and as the access rules allow', async () => {
     const catalog = createCatalog({
       mounts: [
         {

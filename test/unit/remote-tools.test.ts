@@ -131,14 +131,14 @@ describe('rules on the tools of a mounted server', () => {
     expect(theirs(await byOwn.names())).toEqual(['delete_x', 'delete_one', 'list_all', 'there_read_resource'])
   })
 
-  test('allow a tool by its shown name, and by its own', async () => {
+  test('allow a tool by its shown name, and by its original name', async () => {
     const allowed = [{ allow: ['*'], match: ['=tools/delete_all', '=tools/read_resource', '=tools/list all'] }]
     const { names: seen, call } = await mounted(serve, allowed)
     expect(theirs(await seen())).toEqual(['delete_all', 'list_all', 'there_read_resource'])
     expect((await call('delete_all')).result).toMatchObject(text('theirs: delete/all'))
   })
 
-  test('keep the name of a tool that needs no change, even if another name is changed to it', async () => {
+  test('leave a valid name of a tool unchanged, even if another name is changed to it', async () => {
     const { names: seen, call } = await mounted((method, params) =>
       method === 'tools/list'
         ? { tools: [tool('get/it'), tool('get_it')] }
@@ -191,7 +191,7 @@ describe('headers that repeat arguments of a tool', () => {
     ])
   })
 
-  test('leave out a tool whose schema is nested thousands of levels deep, with a warning, and no other tool', async () => {
+  test('are not looked for in a schema nested 1500 levels deep: its tool is left out with a warning, and no other', async () => {
     let deep: object = { type: 'object' }
     for (let level = 0; level < 1500; level++) deep = { type: 'object', properties: { a: deep } }
     const tools = [
@@ -208,7 +208,7 @@ describe('headers that repeat arguments of a tool', () => {
     ])
   })
 
-  test('leave out a tool that declares them wrongly, with a reason, and no other tool', async () => {
+  test('that are declared wrongly leave out their tool, with a reason, and no other tool', async () => {
     const one = (schema: object) => declared({ x: schema })
     const wrong = {
       empty: one({ type: 'string', 'x-mcp-header': '' }),
@@ -265,7 +265,7 @@ describe('headers that repeat arguments of a tool', () => {
 })
 
 describe('a mounted server', () => {
-  test('whose structured result breaks the schema of its tool gives a failure instead, and a valid one is passed on', async () => {
+  test('whose structured result breaks the output schema of its tool gives a failure instead, and valid results are passed on', async () => {
     const outputSchema = {
       type: 'object',
       properties: { sum: { type: 'integer' }, pattern: { type: 'string', pattern: '^(a+)+$' } },
@@ -396,14 +396,17 @@ describe('a mounted server', () => {
     ],
   }
 
-  test.each(Object.entries(passed))('is accepted under a schema %s', async (_, [schema, structuredContent]) => {
-    const outputSchema = { type: 'object', ...schema }
-    const { call } = await mounted((method) => {
-      if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
-      return method === 'tools/call' ? { ...text('the words'), structuredContent } : { resources: [] }
-    })
-    expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
-  })
+  test.each(Object.entries(passed))(
+    'has a structured result accepted under a schema %s',
+    async (_, [schema, structuredContent]) => {
+      const outputSchema = { type: 'object', ...schema }
+      const { call } = await mounted((method) => {
+        if (method === 'tools/list') return { tools: [tool('a', { outputSchema })] }
+        return method === 'tools/call' ? { ...text('the words'), structuredContent } : { resources: [] }
+      })
+      expect((await call('a')).result).toMatchObject({ ...text('the words'), structuredContent })
+    },
+  )
 
   // Servers made with the Python SDK refuse with 0, and others with the codes that JSON-RPC leaves to them.
   test.each([-32602, -32603, -32000, 0, 42])(

@@ -125,7 +125,7 @@ describe('the draft of resource operations', () => {
     expect(answers[0]).toMatchObject({ code: -32602, data: { reason: 'notFound' } })
   })
 
-  test('names a malformed URI, contents of another URI, and a missing version', async () => {
+  test('refuses a malformed URI, contents of another URI and a missing version, each with its reason', async () => {
     const uri = `${at}/open/a.md`
     expect(await refusal(viewOf(), 'resources/stat', { uri: 'no uri' })).toMatchObject({
       code: -32602,
@@ -138,7 +138,7 @@ describe('the draft of resource operations', () => {
     await expect(ask(viewOf(), 'resources/update', { uri })).rejects.toThrow('ifMatch')
   })
 
-  test('adds the version to the entries of a directory and to a content, unless another state can have it', async () => {
+  test('adds the version to the entries of a directory and to a content, except a version that a later state could have too', async () => {
     const key = 'io.modelcontextprotocol/resource-version'
     const { resources } = await ask(viewOf(), 'resources/directory/read', { uri: `${at}/open` })
     const versions = (resources as readonly { name: string; _meta?: object }[]).map(({ name, _meta }) => [
@@ -153,7 +153,7 @@ describe('the draft of resource operations', () => {
     expect([await versionAt('open/a.md'), await versionAt('open/now.md')]).toEqual(['17', undefined])
   })
 
-  test('is not known on earlier revisions', async () => {
+  test('is an unknown method on earlier revisions of the protocol', async () => {
     expect(await refusal(viewOf(), 'resources/stat', { uri: at }, '2025-11-25')).toMatchObject({ code: -32601 })
   })
 })

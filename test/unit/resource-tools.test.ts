@@ -245,7 +245,7 @@ describe.each(schemaRevisions)('reading tools on %s', (revision) => {
     expect(content.some(({ type }) => type === 'resource_link')).toBe(revision >= '2025-06-18')
   })
 
-  test('have a profile that limits the listing, and not the reads', async () => {
+  test('do not change that the profile of a client limits its listings and not its reads', async () => {
     const ask = await open(revision, 'narrow-host')
     const listed: string[] = []
     let cursor: string | undefined
@@ -291,7 +291,7 @@ test('a profile of a client that names an unknown mount is a problem of the conf
   ])
 })
 
-test('reading tools are absent for a caller without tools', async () => {
+test('reading tools are absent for a client that is given no tools', async () => {
   for (const name of ['off', 'codex-mcp-client']) {
     const ask = await open('2025-11-25', name)
     expect(await ask('tools/list')).toMatchObject({ result: { tools: [] } })
@@ -362,7 +362,7 @@ describe('read_resource', () => {
     }
   })
 
-  test('shows images as images, and describes other bytes', async () => {
+  test('answers an image as an image content', async () => {
     const call = caller(await open('2024-11-05'))
     expect((await call('read_resource', { uri: 'docs://held/pixel.png' })).content).toContainEqual({
       type: 'image',
@@ -399,8 +399,8 @@ describe('search_in_resource', () => {
   })
 })
 
-describe('list_resources and browse_directory', () => {
-  test('page through everything once', async () => {
+describe('list_resources and browse_directory:', () => {
+  test('list_resources lists each visible resource once over all its pages', async () => {
     const call = caller(await open('2025-11-25'))
     const seen: string[] = []
     let cursor: string | undefined
@@ -418,7 +418,7 @@ describe('list_resources and browse_directory', () => {
     expect(seen.some((uri) => uri.includes('secret'))).toBe(false)
   })
 
-  test('begin at the mounts', async () => {
+  test('browse_directory without a URI lists the mounts, and with one its entries', async () => {
     const call = caller(await open('2025-11-25'))
     expect((await call('browse_directory')).structuredContent).toMatchObject({
       entries: [{ uri: 'docs://held', type: 'directory' }, { uri: 'many://held' }],
@@ -489,7 +489,7 @@ test.each([
   expect(answer.content[0]?.text.length).toBeLessThan(500)
 })
 
-test('the estimate of tokens counts wide characters, and examines only the requested text', () => {
+test('the estimate of tokens counts wide characters in full, and stops after the requested length of text', () => {
   const english = 'The quick brown fox jumps over the lazy dog. '.repeat(100)
   expect(estimateTokens(english) / 1001).toBeGreaterThan(0.85)
   expect(estimateTokens(english) / 1001).toBeLessThan(1.6)

@@ -88,7 +88,7 @@ describe('a result that is stored', () => {
     expect(await own.put(analysisOf('same', { rounds: 2 }))).not.toMatchObject({ id: first.id })
   })
 
-  test('may get other tags and another expiry', async () => {
+  test('gets other tags and another expiry when it is stored again with them', async () => {
     const own = fresh({ ttl: 60_000 })
     const first = await own.put(analysisOf('tagged', { tags: ['old'] }))
     const tagged = await own.put(analysisOf('tagged', { tags: ['new'] }))
@@ -101,7 +101,7 @@ describe('a result that is stored', () => {
     expect(await own.put(analysisOf('tagged'))).toMatchObject({ status: 'unchanged' })
   })
 
-  test('replaces the result with its id', async () => {
+  test('replaces an earlier result with the same id', async () => {
     const own = fresh()
     await own.put(analysisOf('first', { id: 'one', tags: ['t'] }))
     expect(await own.put(analysisOf('second', { id: 'one' }))).toMatchObject({ id: 'one', status: 'replaced' })
@@ -112,7 +112,7 @@ describe('a result that is stored', () => {
     expect(await paths(own)).toEqual(['recent'])
   })
 
-  test('is kept once with all tags, when many store it at the same time', async () => {
+  test('is created once if many store it at the same time, and is listed under exactly its own tags', async () => {
     const own = fresh()
     const statuses = await Promise.all(
       Array.from({ length: 20 }, (_, at) => own.put(analysisOf('crowd', { id: 'crowd', tags: [`t${at % 3}`] }))),
@@ -285,7 +285,7 @@ describe('the lookup of a result', () => {
     expect(await own.lookup({ prompt: 'Something else entirely, 全然違う' })).toEqual({ match: 'none', found: [] })
   })
 
-  test('refuses an empty prompt', async () => {
+  test('refuses a missing prompt and an unknown task type', async () => {
     const own = fresh()
     const ask = (params: Readonly<Record<string, string>>) => failure(textAt(own, 'lookup', params))
     expect(await ask({})).toMatchObject({ kind: 'invalid', detail: { reason: 'parameter', parameter: 'prompt' } })

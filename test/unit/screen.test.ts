@@ -34,7 +34,7 @@ function look(png: Buffer) {
 }
 
 describe('the command of a screenshot', () => {
-  test('maim writes to its output and scrot a file, with the environment variables of the display only', () => {
+  test('of maim writes to standard output, and that of scrot to a file, with the environment variables of the display only', () => {
     const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', DISPLAY: ':0.1', HOME: '/home/me' }
     expect(captureCommand('/usr/bin/maim', ':0.1', x11)).toEqual({
       ...{ program: '/usr/bin/maim', args: ['--hidecursor', '--format=png'], env, from: 'stdout' },
@@ -49,7 +49,7 @@ describe('the command of a screenshot', () => {
     expect(keyed).toEqual({ PATH: '/usr/bin:/bin', LC_ALL: 'C', DISPLAY: ':0', XAUTHORITY: '/run/key' })
   })
 
-  test('screencapture writes a file, without a sound', () => {
+  test('of screencapture writes to a file, without a sound', () => {
     expect(captureCommand('/usr/sbin/screencapture', '2', mac)).toEqual({
       program: '/usr/sbin/screencapture',
       args: ['-x', '-t', 'png', '-D', '2'],
@@ -58,7 +58,7 @@ describe('the command of a screenshot', () => {
     })
   })
 
-  test('PowerShell gets a script with one variable number', () => {
+  test('of PowerShell is a fixed script that differs only in the number of the display', () => {
     const script = (display: string) => {
       const { args, env, from } = captureCommand('powershell.exe', display, windows)
       expect(args.slice(0, 4)).toEqual(['-NoLogo', '-NoProfile', '-NonInteractive', '-EncodedCommand'])
@@ -238,7 +238,7 @@ requires(
     }
   })
 
-  test('a missing display is unavailable', async () => {
+  test('a screenshot of a missing display gives the error "unavailable"', async () => {
     const provider = await screen({ displays: [':65000'], intervalMs: 0 })
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
   })

@@ -208,7 +208,7 @@ describe('attached to an McpServer of version 1, a view', () => {
 describe('attached to a server of version 2, a view', () => {
   const info = { name: 'shop', version: '1' }
 
-  test('serves each caller its own resources, on both kinds of revisions, behind createMcpHandler', async () => {
+  test('serves each caller its own resources, on old and new revisions, behind createMcpHandler', async () => {
     const handler = createMcpHandler(() => {
       const server = new McpServer(info)
       server.registerResource('own', 'shop://own', {}, async (uri) => ({ contents: [{ uri: uri.href, text: 'own' }] }))
@@ -253,7 +253,7 @@ describe('attached to a server of version 2, a view', () => {
   })
 })
 
-test('attach reports a missing option', async () => {
+test('attach refuses an object that is no server, a missing view, and a server that is connected', async () => {
   expect(() => attach({} as never, viewFor())).toThrow(/attach needs a Server/)
   const server = new McpServerV1({ name: 's', version: '1' })
   expect(() => attach(server, undefined as never)).toThrow(/needs a view/)

@@ -524,7 +524,7 @@ describe('the feed of a search index', () => {
     expect(seen).toMatchObject({ looked: 210, of: 210 })
   })
 
-  test('counts a document once that changes, appears or disappears while everything is compared', async () => {
+  test('counts a document only once if it changes, appears or disappears while everything is compared', async () => {
     const names = Array.from({ length: 8 }, (_, at) => `${at}.txt`)
     const source = live(Object.fromEntries(names.map((name) => [name, { text: 'x', version: '1' }])))
     const inner = source.read

@@ -44,7 +44,7 @@ describe('a question in English', () => {
     expect(weightsOf('anchor chain dropped in_iterable').get('iterabl')).toBe(1)
   })
 
-  test('ranks a rare word that it repeats before one that it has once', async () => {
+  test('ranks a text with a word that the question repeats before one with a word that it has once', async () => {
     const documents = { 'a.md': 'many lamps', 'b.md': 'many libraries' }
     expect(await pathsFor('library chairs, library lamps and a library', documents)).toEqual(['b.md', 'a.md'])
     expect(await pathsFor('library chairs and lamps', documents)).toEqual(['a.md', 'b.md'])

@@ -89,7 +89,7 @@ describe('the normalization of characters', () => {
     expect([0, 1, 2, 3, 4, 5].map(folded.origin)).toEqual([0, 1, 2, 4, 5, 6])
   })
 
-  test('handles a megabyte of combining marks on one letter', () => {
+  test('maps the end of a megabyte of combining marks on one letter to the end of the text', () => {
     const folded = fold(`a${'\u0301\u0316'.repeat(500_000)}`)
     expect(folded.origin(folded.text.length)).toBe(1_000_001)
   })
@@ -144,7 +144,7 @@ describe('tokens of a text', () => {
     )
   })
 
-  test('are the same if only the tokens of a query are requested', () => {
+  test('are all found, in order, if only those of a query are requested', () => {
     fc.assert(
       fc.property(texts, texts, (text, query) => {
         const wanted = new Set(termsOf(query))
@@ -156,7 +156,7 @@ describe('tokens of a text', () => {
     )
   })
 
-  test('are the same a second time, from the cache, and each word keeps its first two letters', () => {
+  test('are the stems of the words, the same a second time, and all found if only one term is requested', () => {
     const ending = fc.constantFrom('', 's', 'es', 'ies', 'ed', 'ied', 'ing', 'e', 'sses', 'ssed', 'zing')
     const small = fc.stringMatching(/^[a-z]{1,6}$/)
     fc.assert(
@@ -195,7 +195,7 @@ describe('tokens of a text', () => {
     }
   })
 
-  test('have stems that are their own stems', () => {
+  test('have stems that are never empty or longer than the word, and one stem for the forms of a word', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'aeiousdginyxzc'), maxLength: 12 }), (text) => {
         expect(stem(text).length).toBeLessThanOrEqual(text.length)
@@ -290,7 +290,7 @@ describe('passages of a text', () => {
     expect(new Set([...passagesOf(csv, 'table')].map(({ heading }) => heading))).toEqual(new Set(['id,name']))
   })
 
-  test('depend on the format of the text', () => {
+  test('are divided by a format that comes from the media type of the text, or else from its name', () => {
     expect(textKind('text/markdown', 'a')).toBe('markdown')
     expect(textKind('text/plain', 'docs/a.md')).toBe('markdown')
     expect(textKind(undefined, 'src/a.ts')).toBe('code')

@@ -110,7 +110,7 @@ describe('a search', () => {
     expect(new Set(seen).size).toBe(45)
   })
 
-  test('reports errors in a request', async () => {
+  test('refuses a request with an invalid parameter', async () => {
     const view = (await open({ entries })).view(guest)
     const faults = [
       'q=%20',
@@ -144,7 +144,7 @@ describe('a search', () => {
     expect(await hitsOf(view, { query: 'banana' })).toEqual(['memory://docs/guides/a%20b.md?lines=2-2'])
   })
 
-  test('shows text in Markdown as text', async () => {
+  test('escapes Markdown in passages and titles', async () => {
     const view = (
       await open({ entries: { 'a.md': { text: '# [x](evil://x) *apple* <b>', title: '](evil://y)' } } })
     ).view(guest)
@@ -216,7 +216,7 @@ describe('the configuration of a search', () => {
     return 'problems' in loaded ? loaded.problems.map(({ key, message }) => `${key}: ${message}`) : []
   }
 
-  test('names existing mounts that are not searches', async () => {
+  test('must list existing mounts that are not searches', async () => {
     expect(await problemsOf({ over: ['docs://a/'] })).toEqual([])
     expect(await problemsOf({ over: ['docs://none', 'nothing', 'search://b', 'search://a'] })).toEqual([
       'mounts["search://a"].over[0]: Nothing is mounted at "docs://none".',
@@ -258,7 +258,7 @@ describe('the configuration of a search', () => {
     expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This is not a list of mounts.' }] })
   })
 
-  test('names exactly one service of vectors, and is refused with a literal key, which the error does not quote', async () => {
+  test('must name exactly one source of vectors, and no literal key, which the error does not quote', async () => {
     const over = ['docs://a']
     const model = 'm'
     const ollama = { url: 'http://127.0.0.1:11434' }

@@ -73,7 +73,7 @@ describe('the set-up of a folder', () => {
     expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
   })
 
-  test('has the announced methods once it is open', async () => {
+  test('has mounts that have the announced methods once they are open', async () => {
     fill(folder)
     const { complete } = await planSetUp([folder.root])
     const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')
@@ -117,7 +117,7 @@ describe('the set-up of a folder', () => {
     },
   )
 
-  test.each(['', '# no repository'])('a folder .git that holds %j is not a repository', async (head) => {
+  test.each(['', '# no repository'])('has no history for a folder .git that holds only %j', async (head) => {
     mkdirSync(join(folder.root, '.git'))
     if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
     const { mounts } = await planSetUp([folder.root])
@@ -132,7 +132,7 @@ test('a folder has one store, for its relative and its absolute path', () => {
   expect(basename(join(defaultStoreFile(['.']), '..'))).toMatch(new RegExp(`^${basename(here)}-[0-9a-f]{8}$`))
 })
 
-test('databases are searched for in the first 500 folders', async () => {
+test('databases are searched for in at most 500 folders', async () => {
   for (let at = 0; at < 520; at++) folder.write({ [`f${String(at).padStart(3, '0')}/x`]: '' })
   for (const at of ['f000', 'f519']) folder.write({ [`${at}/app.db`]: database })
   const { complete } = await planSetUp([folder.root])
@@ -140,7 +140,7 @@ test('databases are searched for in the first 500 folders', async () => {
   expect(found.length).toBeLessThan(2)
 })
 
-test('several folders have distinct names and titles, and one search', async () => {
+test('the set-up of several folders gives them distinct names and titles, and one search', async () => {
   for (const name of ['a/notes', 'b/notes', 'c/papers'])
     folder.write({ [`${name}/a.json`]: '{}', [`${name}/prompts/p.md`]: 'x' })
   const roots = ['a/notes', 'b/notes', 'c/papers'].map((name) => join(folder.root, name))
@@ -161,7 +161,7 @@ test('several folders have distinct names and titles, and one search', async () 
 })
 
 describe('a catalog that can open its mounts at their first use', () => {
-  test('serves the others if one cannot be opened, names each that cannot, and tries again', async () => {
+  test('serves the other mounts if some cannot be opened, names those, and tries them again', async () => {
     folder.write({ 'there/a.txt': 'a' })
     const logged: unknown[] = []
     const planned = ['gone-1', 'there', 'gone-2'].map((name) => ({
@@ -191,7 +191,7 @@ describe('a catalog that can open its mounts at their first use', () => {
     }
   })
 
-  test('opens all of them by default, and a mount that cannot be opened is an error', async () => {
+  test('opens all mounts by default, and a mount that cannot be opened is an error', async () => {
     const planned = [{ address: 'x://y', config: { provider: 'files', root: 'gone' } as const, folder: folder.root }]
     await expect(openCatalog(planned, { log: () => {} })).rejects.toThrow('The mount x://y cannot be opened.')
   })

@@ -146,7 +146,7 @@ describe('a source that each replica watches', () => {
     await eventually(() => expect(changes).toEqual([{ path: 'a' }]))
   })
 
-  test('ends its watch when it is lost, so that it is started again', async () => {
+  test('ends the watch of a replica when the source ends its own, so that it is started again', async () => {
     const bus = createBus()
     const lost = createSource({
       watch: async () =>
@@ -182,7 +182,9 @@ describe('a source that is polled', () => {
     for (const { changes } of heard) await eventually(() => expect(changes).toContainEqual({ path: 'a' }))
   })
 
-  test('is taken over when that replica stops, and then everything may have changed', { timeout: 30_000 }, async () => {
+  test('is watched by another replica when the first one stops, with the notice that everything may have changed', {
+    timeout: 30_000,
+  }, async () => {
     const bus = createBus()
     const [first, second] = polledBy(bus, 2)
     if (first === undefined || second === undefined) throw new Error('there are two')

@@ -200,7 +200,7 @@ describe('skills, to the official client', () => {
     expect(await listAll(provider)).toMatchObject([{ name: 'review', description: 'Does review.' }])
   })
 
-  test('change with their files', async () => {
+  test('are listed anew and reported as updated when their files change', async () => {
     const source = live({ 'a/SKILL.md': head('a') })
     const { client, skills } = await connect(ada, { provider: source })
     const { skills: before } = await skills.list()
@@ -215,7 +215,7 @@ describe('skills, to the official client', () => {
     expect((await skills.read(after[0] ?? expect.fail('none'))).text).toContain('more')
   })
 
-  test('are paged, and no skill is split between pages', async () => {
+  test('are listed in pages of 100, and a malformed cursor is refused', async () => {
     const many = Object.fromEntries(Array.from({ length: 230 }, (_, i) => [`s-${i}/SKILL.md`, head(`s-${i}`)]))
     const { skills } = await connect(ada, { provider: memory(many) })
     const page = await skills.list({ cursor: Buffer.from('["skills","skill://team/s-1"]').toString('base64url') })
@@ -281,7 +281,7 @@ describe('a directory with a SKILL.md', () => {
       await expect(skills.get(`skill://team/${path}`)).rejects.toMatchObject({ code: -32602 })
     })
 
-  test('is a skill within the limits only', async () => {
+  test('is a skill with exactly the maximum number of files and bytes', async () => {
     const text = head('a')
     const rest = new Uint8Array(skillLimits.bytes - Buffer.byteLength(text) - 510)
     const small = Object.fromEntries(Array.from({ length: 510 }, (_, i) => [`a/${i}`, 'x']))

@@ -31,14 +31,14 @@ describe('a part of a resource', () => {
     ['bytes', 'abc', 'bytes=0-4095'],
     ['bytes', '5-4', 'bytes=0-4095'],
     ['bytes', '-500', 'bytes=0-4095'],
-  ])('%s=%s is refused with the right syntax', async (unit, value, form) => {
+  ])('is refused, with the right syntax, if it is requested as %s=%s', async (unit, value, form) => {
     const provider = source('text', 'abc')
     expect(await refusal(sliced(provider), { [unit]: value })).toContain(form)
     expect(await refusal(sliced(provider), { [unit]: value })).toMatch(/^invalid range: /)
     expect(provider.reads).toEqual([])
   })
 
-  test('is of lines or of bytes, and not of both', async () => {
+  test('is refused if both lines and bytes are requested', async () => {
     expect(await refusal(sliced(source('text', 'abc')), { lines: '1', bytes: '0' })).toMatch(
       /^invalid range: .*not both/,
     )
@@ -137,7 +137,7 @@ describe('a part of a resource', () => {
     expect(contentOf(await read(provider, { bytes: '0-4999' }))).toBe(`${'x'.repeat(99)}\n`.repeat(50))
   })
 
-  test('of a file is read from the file', async () => {
+  test('of a file is read without the byte order mark, and refused if the file is binary, absent or too short', async () => {
     const folder = createFolder()
     const inner = await files({ root: folder.root })
     opened.push({ folder, provider: inner })

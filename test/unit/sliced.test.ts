@@ -84,7 +84,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
     ['4-', '𠮷b', { first: 4, last: 8 }],
     ['8', 'b', { first: 8, last: 8 }],
     ['0-1000', 'aあ𠮷b', { first: 0, last: 8 }],
-  ])('%s are whole characters of a text', async (bytes, wanted, facts) => {
+  ])('are whole characters of a text: %s', async (bytes, wanted, facts) => {
     const content = await read(sliced(source(shape, 'aあ𠮷b')), { bytes })
     expect(contentOf(content)).toBe(wanted)
     const known = factsOf(content)

@@ -55,7 +55,7 @@ describe('the console of a stdio server', () => {
 })
 
 describe('lines of stdio', () => {
-  test('are found across chunks, with LF or CRLF, without empty ones, with or without an end', async () => {
+  test('are found across chunks, with LF or CRLF, also the last one without an end, and empty ones are skipped', async () => {
     expect(await linesOf(['a\nb', 'c\r', '\n\n\r\n', 'd'])).toEqual(['a', 'bc', 'd'])
     expect(await linesOf([...'{"a":1}\n{"b":2}\n'])).toEqual(['{"a":1}', '{"b":2}'])
   })
@@ -195,7 +195,7 @@ const slow = (ms: number): Provider => ({
 
 describe('a server over stdio', () => {
   test.each(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
-    'negotiates %s',
+    'negotiates the revision %s',
     async (version) => {
       const [answer] = await converse(memory({ a: 'a' }), [initialize(version)])
       expect(answer).toMatchObject({ id: 0, result: { protocolVersion: version, capabilities: { resources: {} } } })

@@ -116,7 +116,7 @@ describe('a value that is computed once', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('is the first stored one if the store lost a lease', async () => {
+  test('is the one that was stored first, if another is stored while it is computed', async () => {
     const { runs, ask, begun } = computation()
     const first = ask(one)
     await begun(1)

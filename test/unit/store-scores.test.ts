@@ -28,7 +28,7 @@ test('the best hits have the greatest sums of scores, and of equal sums the firs
   )
 })
 
-test('of very many equal hits, the first ones are found without reading the others', () => {
+test('of very many equal hits, the first ones are taken, after those that more lists have', () => {
   const all = Array.from({ length: 300_000 }, (_, id) => id + 1)
   const few = [250_000, 299_999]
   expect(bestIds([{ weight: 2, ids: all }], 3)).toEqual([1, 2, 3])

@@ -85,7 +85,7 @@ describe.each(shapes)('the last lines of a source of %s', (shape) => {
 })
 
 describe('the last lines of a file', () => {
-  test('cost the same for any size of the file', async () => {
+  test('are found in a file of 5 GB by reading less than 100,000 bytes', async () => {
     const path = folder.at('five-gigabytes.log')
     const handle = fs.openSync(path, 'w')
     fs.ftruncateSync(handle, 5_000_000_000)
@@ -178,19 +178,22 @@ describe('the last lines of a text in another encoding', () => {
   const lines = Array.from({ length: 9000 }, (_, i) => `${i + 1}行目：今年の梅雨は上旬から、例年より長い。\n`)
   const stack = () => sliced(decoded(tailed(root)))
 
-  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])('are right in %s', async (label) => {
-    const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
-    folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
-    for (const count of [1, 3, 5000]) {
-      const content = await tail(stack(), `${label}.log`, count)
-      expect(textOf(content)).toBe(lines.slice(-count).join(''))
-      expect(content.meta?.[encodingKey]).toBe(label)
-      expect(toldOf(content)).toEqual({ lines: count, earlier: true })
-      // Places in the file are none in the text.
-      expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
-    }
-    expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
-  })
+  test.each(['shift_jis', 'euc-jp', 'iso-2022-jp', 'utf-16le', 'utf-16be'])(
+    'are decoded from %s, as many as requested',
+    async (label) => {
+      const mark = label === 'utf-16le' ? [0xff, 0xfe] : label === 'utf-16be' ? [0xfe, 0xff] : []
+      folder.write({ [`${label}.log`]: Buffer.concat([Buffer.from(mark), encode(lines.join(''), label)]) })
+      for (const count of [1, 3, 5000]) {
+        const content = await tail(stack(), `${label}.log`, count)
+        expect(textOf(content)).toBe(lines.slice(-count).join(''))
+        expect(content.meta?.[encodingKey]).toBe(label)
+        expect(toldOf(content)).toEqual({ lines: count, earlier: true })
+        // Places in the file are none in the text.
+        expect([content.range, content.size, partOf(content)]).toEqual([undefined, undefined, undefined])
+      }
+      expect(textOf(await tail(stack(), `${label}.log`, 100_000))).toBe(lines.join(''))
+    },
+  )
 
   test('are decoded if the beginning is all ASCII', async () => {
     folder.write({
@@ -199,7 +202,7 @@ describe('the last lines of a text in another encoding', () => {
     expect(textOf(await tail(stack(), 'boot.log', 2))).toBe('boot ok\nエラーが発生しました。接続を確認してください。\n')
   })
 
-  test('show damaged bytes', async () => {
+  test('show a damaged byte as a question mark', async () => {
     folder.write({
       'damaged.log': Buffer.concat([Buffer.from('今年の梅雨は\n'.repeat(9000)), Buffer.from([0xe4, 0x0a])]),
     })
@@ -244,7 +247,7 @@ describe('an invalid tail', () => {
     expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid parameter: .*several contents/)
   })
 
-  test('of an absent resource is not-found', async () => {
+  test('of an absent resource gives the error "not-found"', async () => {
     expect(await refusal(tailed(root), 'nothing.txt', '2')).toMatch(/^not-found/)
   })
 })
@@ -263,7 +266,7 @@ test('the last lines keep to a smaller limit of the provider', async () => {
 
 describeProvider(
   { describe, test },
-  'tailed files',
+  'the wrapper tailed over files',
   async () => {
     const made = createFolder()
     made.write({ 'a.log': 'one\ntwo\n', '日本語.txt': '今年の梅雨は\n'.repeat(9000), 'b.dat': Uint8Array.of(1, 0, 2) })

@@ -35,7 +35,7 @@ const match = (template: string, uri: string) => {
 }
 
 describe('expanding a URI template', () => {
-  it('passes all vectors of the official suite', () => {
+  it('is tested with 234 valid and 36 invalid vectors of the official suite', () => {
     expect([positive.length, negative.length]).toEqual([234, 36])
   })
 

@@ -12,7 +12,7 @@ test.each([
   expect(formatIsoTime(time)).toBe(text)
 })
 
-test('a time that clients do not accept is omitted', () => {
+test('a time is valid for clients from the year 0 to the year 9999 only', () => {
   for (const time of [undefined, Number.NaN, Number.POSITIVE_INFINITY, -62_167_219_200_001, 253_402_300_800_000])
     expect(isSendableTime(time)).toBe(false)
   expect([isSendableTime(0), isSendableTime(-62_167_219_200_000), isSendableTime(253_402_300_799_999)]).toEqual([

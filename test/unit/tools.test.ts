@@ -77,7 +77,7 @@ describe.each(schemaRevisions)('tools on %s', (revision) => {
     })
   })
 
-  test('are absent for a caller without tools', async () => {
+  test('are absent for a caller who may use none, as if the server had none', async () => {
     const { tools: _, ...without } = options
     const [none, hidden] = [await open(revision, listener, without), await open(revision, listener)]
     for (const [method, params] of [

@@ -44,7 +44,7 @@ describe('parsing a URI', () => {
     ['file://localhost/r/A', 'file:///r/A'],
     ['GIT://Repo.Example/r/A', 'git://repo.example/r/A'],
     ['DATA:,A', 'data:,A'],
-  ])('takes %s and %s for the same: scheme and host ignore case', (one, other) => {
+  ])('takes %s and %s for the same URI', (one, other) => {
     expect(parseUri(one)).toEqual(parseUri(other))
     expect(parseAddress(one).text).toBe(other)
   })
@@ -95,7 +95,7 @@ describe('parsing a URI', () => {
     ['', 'not of the form scheme://authority/path'],
     [`file:///${'a/'.repeat(5000)}`, 'longer than'],
     [`file:///${'日'.repeat(3000)}`, 'longer than'],
-  ])('refuses %j, which has %s', (uri, sentence) => {
+  ])('refuses %j with the error "%s"', (uri, sentence) => {
     expect(refusalOf(uri)).toContain('uri: ')
     expect(refusalOf(uri)).toContain(sentence)
   })

@@ -11,11 +11,11 @@ const snapshot = () => createFileStates({ names: ['a'], links: new Set() }, sinc
 const look = (from: number, until = from) => ({ from, until })
 
 describe('the first stat of a file in a watched directory', () => {
-  test('gives its current state, if it did not change since the watch began', () => {
+  test('reports no change of a file that did not change since the watch began', () => {
     expect(snapshot().note(0, at(since - 500), false, look(since + 50))).toBeUndefined()
   })
 
-  test('finds a change since the watch began, even without its event', () => {
+  test('reports a change since the watch began, even without its event', () => {
     const files = snapshot()
     expect(files.note(0, at(since + 500), false, look(since + 900))).toBe('changed')
     expect(files.note(0, at(since + 500), true, look(since + 950))).toBeUndefined()

@@ -62,7 +62,7 @@ const listed = async (provider: ReturnType<typeof open>) => {
 const asked = () => server.requests.map(({ url }) => url)
 
 describe('an llms.txt as the list of a mount', () => {
-  test('gives its pages at the address, in order, and no others', async () => {
+  test('gives the pages below the address of the mount, each once, with those of the configuration, and no others', async () => {
     const provider = open({ pages: [{ path: 'start', title: 'Ours' }, { path: 'more' }] })
     expect(await listed(provider)).toEqual([
       { path: 'intro.md', title: 'No section' },
@@ -158,7 +158,7 @@ describe('an llms.txt as the list of a mount', () => {
     }
   })
 
-  test('with hostile links names no page for them, and no line takes long', () => {
+  test('with hostile links names no page for them, and is read up to 10,000 pages', () => {
     const at = parseHttpUrl('https://x.example/docs/llms.txt')
     const base = parseHttpUrl('https://x.example/docs')
     const bad = [

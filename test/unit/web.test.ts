@@ -70,7 +70,7 @@ describe('a page of a web mount', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('that is not named is not requested, and a listing requests none', async () => {
+  test('that the configuration does not name is not requested, and a listing requests none', async () => {
     const provider = open({ match: ['docs/**'], pages: [{ path: 'index' }, { path: '', title: 'Home' }] })
     const listed = []
     for await (const entry of provider.list({}, context())) listed.push(entry)
@@ -80,7 +80,7 @@ describe('a page of a web mount', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('that is only listed is not fetched', async () => {
+  test('is not fetched if the mount has "fetch": false, and the error says so', async () => {
     const provider = open({ fetch: false, pages: [{ path: 'a' }] })
     await expect(read(provider)).rejects.toMatchObject({
       kind: 'invalid',

@@ -6,7 +6,7 @@ test.each([
   ['braces and brackets in turn', '[{a: '.repeat(101)],
   ['lists that begin on one line', `a:\n  ${'- '.repeat(201)}b`],
   ['keys that begin on one line', `${'? '.repeat(100_000)}b`],
-])('YAML %s is refused as nested too deeply', (_, text) => {
+])('YAML is refused as nested too deeply: %s', (_, text) => {
   expect(deepNestingIn(text, 200)).toBeTypeOf('number')
 })
 
@@ -16,6 +16,6 @@ test.each([
   ['lists one under the other', '- a\n'.repeat(10_000)],
   ['dashes within a text', `a: ${'- '.repeat(1000)}`],
   ['nothing', ''],
-])('YAML %s is accepted', (_, text) => {
+])('YAML is accepted within the limit of nesting: %s', (_, text) => {
   expect(deepNestingIn(text, 200)).toBeUndefined()
 })
