@@ -220,7 +220,7 @@ test.skipIf(process.platform === 'win32')(
     await expect(outcome('kill -9 $$')).rejects.toThrow('it was killed')
     await expect(outcome('exit 3')).rejects.toThrow('exit code 3')
     await expect(outcome('while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done')).rejects.toThrow(
-      'more output than the limit',
+      'wrote more than 1048576 bytes',
     )
     await expect(outcome(`echo x > ${join(folder, 'written')}`)).rejects.toThrow(/killed|exit code/)
     const stop = new AbortController()

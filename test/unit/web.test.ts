@@ -281,7 +281,7 @@ test.each([
   [{ url: 'http://127.0.0.1', allowAddresses: [] }, /this machine or a private network/],
   [{ url: 'https://169.254.169.254', allowAddresses: ['0.0.0.0/0'] }, /"url" cannot be requested/],
   [{ url: 'https://example.com:6379' }, /another protocol/],
-  [{ allowAddresses: ['10/8'] }, /an entry that is not an address/],
+  [{ allowAddresses: ['10/8'] }, /neither an IP address/],
   [{ redirects: ['https://a/b'] }, /without a path/],
   [{ redirects: ['http://a'] }, /not encrypted/],
   [{ pages: [{ path: '/a' }] }, /not the path of a page/],
