@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { planConfig, planFolders } from '../../src/config/plan.ts'
+import { planConfig, planFolders, searchedMounts } from '../../src/config/plan.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -83,4 +83,21 @@ test('a catalog is opened completely or not at all, and the error names the moun
     { address: 'b://b', config: missing, folder },
   ]
   await expect(openCatalog(planned, { log })).rejects.toThrow('The mount b://b cannot be opened.')
+})
+
+test('a hook opens the searches of a configuration and the mounts that they cover, or all mounts for a search over *', async () => {
+  const covered = async (over: string | readonly string[]) => {
+    const file = join(folder, 'hikidashi.json')
+    const mounts = {
+      'docs://manual': { provider: 'files', root: 'docs' },
+      'env://process': { provider: 'env' },
+      'search://all': { provider: 'search', over },
+    }
+    writeFileSync(file, JSON.stringify({ mounts }))
+    const loaded = await loadConfig(file)
+    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
+    return searchedMounts(planConfig(loaded.config)).map(({ address }) => address)
+  }
+  expect(await covered(['docs://manual'])).toEqual(['docs://manual', 'search://all'])
+  expect(await covered('*')).toEqual(['docs://manual', 'env://process', 'search://all'])
 })

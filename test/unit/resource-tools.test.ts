@@ -126,6 +126,20 @@ const caller =
   async (name: string, given: object = {}): Promise<Called> =>
     (await ask('tools/call', { name, arguments: given })).result as unknown as Called
 
+test('search_resources queries 16 searches, and its notes say that there are more', async () => {
+  const search = (index: number) => ({ address: `search://${index}`, provider: found })
+  const notesOf = async (count: number) => {
+    const mounts = Array.from({ length: count }, (_, index) => search(index))
+    const call = caller(await open('2025-11-25', 'reader', ada, createCatalog({ mounts })))
+    return (await call('search_resources', { query: 'hello' })).structuredContent?.notes
+  }
+  expect(await notesOf(16)).toEqual(['The index is being made.'])
+  expect(await notesOf(17)).toEqual([
+    'The index is being made.',
+    'This server has more than 16 searches, and only the first 16 were queried.',
+  ])
+})
+
 describe('arguments of a host that sends every argument', () => {
   const spare = { cursor: '', uri: '', format: null, path: '', mime: '', mount: null, since: '', lines: '', bytes: '' }
   const filled: Readonly<Record<string, object>> = {
