@@ -259,7 +259,7 @@ export function createServerLink(first: Connection, open: (signal: AbortSignal) 
       lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
       return next
     },
-    /** Ends the link for good, for this reason. Only the first call counts. */
+    /** Resolves `over` with this reason, and closes nothing. Only the first call counts. */
     giveUp,
     /** Resolves with the reason when the link has ended for good. */
     over,

@@ -23,7 +23,7 @@ export const assembleInputSchema: JsonObject = objectSchema([], {
   },
   budget: {
     anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
-    description: `Maximum number of tokens of the answer: 8000, or "8k". By default ${otherwise.budget}.`,
+    description: `Maximum number of tokens of the answer, such as 16000 or "16k". By default ${otherwise.budget}.`,
   },
   pins: {
     type: 'array',

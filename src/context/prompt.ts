@@ -22,7 +22,7 @@ const listed: ListedPrompt = {
     {
       name: 'budget',
       title: 'Budget',
-      description: 'Maximum number of tokens of the context: 8000, or 32k. By default 8k.',
+      description: 'Maximum number of tokens of the context, such as 16000 or 32k. By default 8k.',
     },
     {
       name: 'mounts',

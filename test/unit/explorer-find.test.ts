@@ -214,7 +214,7 @@ describe('the command palette', () => {
   })
 })
 
-test('a hit in a table is shown as whole rows below the head, rows with the words first; a hit in Markdown is shown without markup', () => {
+test('a hit in a table is shown as whole rows below the head, rows with the words first; a hit in Markdown is shown without the signs of strong text, code and links', () => {
   const text = '… 7,sencha,Uji\n8,hojicha,Kyoto\n9,hojicha,Uji\n10,matc …'
   const hit = { heading: 'id,tea,place', snippet: { text, marks: [[11, 14]] as const } }
   expect(tableIn(hit, 'text/csv')).toEqual({

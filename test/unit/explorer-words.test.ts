@@ -7,12 +7,12 @@ import { t as host } from '../../src/explorer/web/host/words.ts'
 import { t as preview } from '../../src/explorer/web/preview/words.ts'
 import { t as shell } from '../../src/explorer/web/shell/words.ts'
 import {
-  asideOfMount,
   iconOfMount,
   isSearchMount,
   kindAt,
   noteMounts,
   sortMounts,
+  subtitleOfMount,
   titleOfMount,
 } from '../../src/explorer/web/state/offered.ts'
 import { t as tree } from '../../src/explorer/web/tree/words.ts'
@@ -40,7 +40,7 @@ describe('a mount whose kind the server reports', () => {
     language.value = 'en'
     expect(iconOfMount('any://npm')).toBe('box')
     expect(titleOfMount(mount)).toBe('Packages')
-    expect(asideOfMount({ ...mount, title: 'Dependencies' })).toBe('npm')
+    expect(subtitleOfMount({ ...mount, title: 'Dependencies' })).toBe('npm')
     language.value = 'ja'
     expect(titleOfMount(mount)).toBe('パッケージ')
   })
@@ -59,13 +59,13 @@ describe('a mount whose kind the server reports', () => {
     const mounts = [mountOf('a://one', kind), mountOf('b://two', kind)]
     noteMounts(mounts)
     expect(mounts.map(titleOfMount)).toEqual(['one', 'two'])
-    expect(mounts.map(asideOfMount)).toEqual(['Database', 'Database'])
+    expect(mounts.map(subtitleOfMount)).toEqual(['Database', 'Database'])
   })
 
   test('shows the noun of its kind beside its name if the kind has no label', () => {
     const mount = mountOf('clock://me', { noun: 'clock' })
     noteMounts([mount])
-    expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])
+    expect([iconOfMount('clock://me'), titleOfMount(mount), subtitleOfMount(mount)]).toEqual(['mount', 'me', 'clock'])
   })
 
   test('is placed first or last, and counts as live or as a search, as its kind states', () => {

@@ -114,7 +114,7 @@ describe('the root of a files mount', () => {
     expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
   })
 
-  test('is closed once, ends its listings, and then answers no call', async () => {
+  test('can be closed twice; then its listings end, and it answers no call', async () => {
     folder.write({ 'a.txt': '1' })
     const provider = await open()
     const listing = provider.list({}, contextOf())[Symbol.asyncIterator]()

@@ -13,8 +13,8 @@ const faults: Readonly<Record<number, string>> = {
   3159: 'The database accepts only encrypted connections. Turn "tls" on.',
   1820: 'The password of the account has expired. Set another one.',
   1862: 'The password of the account has expired. Set another one.',
-  4151: 'The account is locked. Unlock it there: ALTER USER … ACCOUNT UNLOCK.',
-  3118: 'The account is locked. Unlock it there: ALTER USER … ACCOUNT UNLOCK.',
+  4151: 'The account is locked. Unlock it in the database: ALTER USER … ACCOUNT UNLOCK.',
+  3118: 'The account is locked. Unlock it in the database: ALTER USER … ACCOUNT UNLOCK.',
 }
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'

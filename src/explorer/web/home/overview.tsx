@@ -13,7 +13,6 @@ import { Icon, Mark } from '../shell/icons.tsx'
 import { copyAndAnnounce } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
-  asideOfMount,
   findCachedResource,
   iconOfMount,
   isSearchMount,
@@ -22,6 +21,7 @@ import {
   offeredSearches,
   purposeOf,
   resourceNames,
+  subtitleOfMount,
   titleOfMount,
 } from '../state/offered.ts'
 import {
@@ -88,7 +88,7 @@ function MountCard({
 }) {
   const { uri, description } = mount
   const isSearch = isSearchMount(uri)
-  const aside = asideOfMount(mount)
+  const aside = subtitleOfMount(mount)
   return (
     <li>
       <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={escapeInvisible(description ?? uri)}>

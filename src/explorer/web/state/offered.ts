@@ -78,7 +78,7 @@ export function titleOfMount(mount: NamedRoot): string {
 }
 
 /** Returns the text after the title of a mount: its name, or its kind after the name; undefined if it would add nothing. */
-export function asideOfMount(mount: NamedRoot): string | undefined {
+export function subtitleOfMount(mount: NamedRoot): string | undefined {
   const kind = findMountKind(mount.uri)
   const isNamed = mount.title === undefined && callingLabel(mount) === undefined
   const aside = isNamed

@@ -10,7 +10,7 @@ import { MarkedText, ServerText } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
-import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
+import { iconOfMount, isSearchMount, subtitleOfMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
 import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { t } from './words.ts'
@@ -76,7 +76,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
   const { resource, isDirectory, isOpen, level } = row
   const isMount = level === 1
   const label = isMount ? titleOfMount(resource) : resource.name
-  const aside = isMount ? asideOfMount(resource) : distinctTitle(resource)
+  const aside = isMount ? subtitleOfMount(resource) : distinctTitle(resource)
   return (
     <>
       {isDirectory ? (
