@@ -120,7 +120,9 @@ for (const [name, serve] of Object.entries(liveServers))
   })
 
 describe('a command', () => {
-  const commands: Readonly<Record<string, { readonly target: ServerTarget; readonly uri: string; readonly root: string }>> = {
+  const commands: Readonly<
+    Record<string, { readonly target: ServerTarget; readonly uri: string; readonly root: string }>
+  > = {
     'of hikidashi': {
       target: { command: process.execPath, args: [bundled('tests/live-ours')] },
       uri: 'x://r/a',
