@@ -176,6 +176,7 @@ describe('_meta of a request:', () => {
           body: JSON.stringify(message),
         })
         const id = headers.find(([header]) => header === 'mcp-session-id')?.[1] ?? ''
+        expect(id).toMatch(/^[\x21-\x7e]+$/)
         await send(wire.target, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
       }
     },
