@@ -32,7 +32,7 @@ type Cursor = string | undefined
 type Options = CallOptions | undefined
 
 /** A variable to complete, and the values of those that are filled in already. */
-export type VariableRequest = Omit<ViewCompletionRequest, 'uriTemplate'>
+export type VariableCompletionRequest = Omit<ViewCompletionRequest, 'uriTemplate'>
 
 /** The requests that a view of a server is made of. Results are core types, cursors are those of the server. */
 export type Requests = ReturnType<typeof createRequests>
@@ -65,7 +65,7 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
       return { contents: contentsOf(answer, uri, decode), cache: cacheHintOf(answer) }
     },
     /** Completes a variable of `ref`: a resource template or a prompt. */
-    complete: async (ref: WireObject, { argument, arguments: given }: VariableRequest, options: Options) => {
+    complete: async (ref: WireObject, { argument, arguments: given }: VariableCompletionRequest, options: Options) => {
       const context =
         given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
       return completionOf(await ask('completion/complete', { ref, argument, ...context }, options))

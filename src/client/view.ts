@@ -15,7 +15,7 @@ import {
   isInventedRoot,
   type Requests,
   rootsOf,
-  type VariableRequest,
+  type VariableCompletionRequest,
 } from './requests.ts'
 import { outputFault, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
 import { blockOf, cursorOf, decodeBase64, descriptionOf, metaOf, requiredList, type WireObject } from './wire.ts'
@@ -45,7 +45,7 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
   )
   const complete = async (
     ref: WireObject,
-    { arguments: given, ...asked }: VariableRequest,
+    { arguments: given, ...asked }: VariableCompletionRequest,
     options: CallOptions | undefined,
   ) => {
     const hasContext = link.connection.revision >= contextSince

@@ -3,7 +3,7 @@ import { pathInMount } from '../core/uri.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { countGroups, documentTermForms, documentTermPrefix, storedWeight, weightUnit } from './part.ts'
+import { countGroups, documentTermLevels, documentTermPrefix, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -116,7 +116,7 @@ async function rated(
   const beginnings = words.map(({ term }) => documentTermPrefix(term))
   const forms = await countGroups(
     texts,
-    words.map(({ term }) => documentTermForms(term)),
+    words.map(({ term }) => documentTermLevels(term)),
     among,
     beginnings,
   )

@@ -6,8 +6,8 @@ import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank
 import { fuseRanks, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
- * Pseudo relevance feedback: the words that the best passages share find further passages, which do not have the words of the query. It
- * changes only the order of the passages after the best ones, where it improves more than it harms. Figures: decision 12.
+ * Pseudo relevance feedback: the words that the best passages share are added to the query for a second ranking. It changes only what
+ * follows the first `after` passages. A passage with no word of the query itself is no hit. Figures: decision 12.
  */
 const feedback = {
   /** Number of best passages whose order stays. */

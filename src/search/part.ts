@@ -218,13 +218,13 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   return byLevel.reverse().flat()
 }
 
-/** Prefix of all forms of a term in documents, which no other term has, so that one look-up counts all. */
+/** Prefix of the index terms of a word in whole documents, which no other term has, so that one look-up counts all. */
 export function documentTermPrefix(term: string): string {
   return `${mark}${term}${separator}`
 }
 
-/** All forms of a term in documents, with the weight of each beside its rarity: as in BM25, up to k1 + 1. */
-export function documentTermForms(term: string): readonly { readonly term: string; readonly share: number }[] {
+/** The index terms of a word in whole documents, one for each level of impact, with its weight without the rarity: as in BM25, up to k1 + 1. */
+export function documentTermLevels(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
     term: `${documentTermPrefix(term)}${index + 1}`,
     share: perLevel * (index + 1),

@@ -20,7 +20,7 @@ export interface SessionLimits {
   readonly maxSessions: number
   /** Maximum number of sessions per principal. */
   readonly maxPerPrincipal?: number
-  /** Maximum idle time, in milliseconds. */
+  /** Time since its last request after which a session without a running request and an open stream is closed, in milliseconds. */
   readonly idleTimeoutMs: number
   /** The name of this replica: ids begin with it and a dot, so that a proxy finds the replica of a session. Default: no name. */
   readonly replica?: string | undefined
