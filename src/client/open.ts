@@ -222,7 +222,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
   }
   const messages = causesOf(error).map(({ message }) => message)
   if (messages.includes('bad port'))
-    return `port ${url.port} is reserved for another protocol, and no client may connect to it. Serve on another port, such as 8787.`
+    return `port ${url.port} is reserved for another protocol, so Node and browsers do not connect to it. Serve on another port, such as 8787.`
   if (messages.includes('fetch failed')) return 'it cannot be reached. Check the URL and the network.'
   return undefined
 }

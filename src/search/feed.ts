@@ -264,7 +264,7 @@ export function startFeed(options: FeedOptions) {
     } finally {
       await keepCurrent(last).catch(() => {})
       feeding = undefined
-      // The progress of an ended process is removed.
+      // This process feeds the index no longer, so the progress that it has stored is not valid any more.
       await store
         .collection(collectionName)
         .delete(name)

@@ -248,9 +248,10 @@ describe('URIs of great length:', () => {
     expect(statuses).toEqual([413])
   })
 
-  eachWire(wireNames)('a URI of 100,000 segments, slashes or escapes is refused over %s (UR18)', async (name) => {
+  // A header of revision 2026-07-28 has the URI too, and is refused first (UR17).
+  const wiresOfBodies = wireNames.filter((name) => name !== 'http 2026-07-28')
+  eachWire(wiresOfBodies)('a URI of 100,000 segments, slashes or escapes is refused over %s (UR18)', async (name) => {
     const wire = arena.wire(name)
-    if (name === 'http 2026-07-28') return
     for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])
       expect((await arena.read(wire, `${arena.world.address}/${part.repeat(100_000)}`)).message?.error?.code).toBe(
         -32602,

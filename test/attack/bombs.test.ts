@@ -350,7 +350,7 @@ describe('files that expand when they are decoded:', () => {
       }
   })
 
-  test('Markdown and CSV are served as text, unparsed (BM13, BM14, BM17)', async () => {
+  test('Markdown and CSV are served unchanged, and their lines are served or refused (BM13, BM14, BM17)', async () => {
     const wire = arena.wire('http 2025-11-25')
     for (const [name, text] of Object.entries(textBombs)) {
       const part = partOf(await arena.read(wire, inBombs(name)))

@@ -559,7 +559,7 @@ function isRunning(pid: number): boolean {
   return fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))
 }
 
-test('changes of the catalog and of rows of SQLite are reported, and a replaced file reports all differences', async () => {
+test('changes of the catalog and of rows of SQLite are reported, and a replaced file reports added and removed tables', async () => {
   const provider = await open({ reconcile: 3_600_000 })
   const watching = await startWatching(provider)
   try {

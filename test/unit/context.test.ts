@@ -275,8 +275,8 @@ describe('a search for a context', () => {
       })),
     })
   const cache = { ttlMs: 0, scope: 'private' } as const
-  const searching = (answer: () => string): View => {
-    const inner = viewOf({ 'a.md': prose('a'), 'b.md': prose('b'), 'c.md': prose('c') })
+  const searching = (answer: () => string, ofC = prose('c')): View => {
+    const inner = viewOf({ 'a.md': prose('a'), 'b.md': prose('b'), 'c.md': ofC })
     const status = JSON.stringify({ indexing: 'running', mounts: [{ address: 'memory://docs', state: 'current' }] })
     return {
       ...inner,
@@ -294,13 +294,16 @@ describe('a search for a context', () => {
     }
   }
 
-  test('decides which resources come first, and its notes are passed on', async () => {
-    const view = searching(() => found([uri('c.md'), uri('a.md')]))
-    const { items, notes, manifest } = await assemble(view, { ...base, budget: 400, query: 'unheard' })
+  test('decides which resources come first and which section is shown, and its notes are passed on', async () => {
+    const view = searching(
+      () => found([uri('c.md'), uri('a.md')]),
+      `# One\n${prose('c', 4)}\n# Two\n${prose('d', 600)}`,
+    )
+    const { items, notes, manifest, text } = await assemble(view, { ...base, budget: 400, query: 'unheard' })
     expect(names(items).slice(0, 2)).toEqual(['c.md', 'a.md'])
     expect(notes).toContain('the index is being made')
-    const windows = manifest.find(({ level }) => level === 'windows')
-    if (windows !== undefined) expect(windows.ranges).toEqual([{ start: 1, end: 8 }])
+    expect(manifest[0]).toMatchObject({ uri: uri('c.md'), level: 'windows', ranges: [{ start: 1, end: 5 }] })
+    expect(text).toContain('Line 1 of c.')
   })
 
   test.each([

@@ -30,9 +30,9 @@ describe('formulas in Markdown', () => {
     expect(htmlOf('It costs $5 and $10.').html).toBe('<p>It costs $5 and $10.</p>\n')
   })
 
-  test('do not fail or hang if the text has very many dollar signs', () => {
-    expect(htmlOf('$a '.repeat(10_000)).html.length).toBeGreaterThan(0)
-    expect(htmlOf('$$\n'.repeat(20_000)).html.length).toBeGreaterThan(0)
+  test('are not found among very many dollar signs, which are unchanged', () => {
+    for (const text of ['$a '.repeat(10_000).trim(), '$$\n'.repeat(20_000).trim()])
+      expect(htmlOf(text).html === `<p>${text}</p>\n`, text.slice(0, 9)).toBe(true)
   })
 })
 

@@ -1,3 +1,4 @@
+import { readdirSync, writeFileSync } from 'node:fs'
 import { chmod, link, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -91,6 +92,24 @@ describe('a settings file that is written', () => {
     await meddle()
     await expect(writeHostFile(before, 'mine')).rejects.toThrow(/Another program has just changed/)
     expect((await names()).filter((name) => name !== 'settings.json')).toEqual([])
+  })
+
+  test('is not overwritten, and its copy is not replaced, if it is changed while the new text is written', async () => {
+    const before = await put('old')
+    await writeFile(backupPath(before), 'older')
+    let isRunning = true
+    const written = writeHostFile(before, 'mine').finally(() => {
+      isRunning = false
+    })
+    const meddle = () => {
+      if (readdirSync(dirname(file)).some((name) => name.endsWith('.tmp'))) writeFileSync(file, 'theirs')
+      else if (isRunning) setImmediate(meddle)
+    }
+    meddle()
+    await expect(written).rejects.toThrow(/Another program has just changed/)
+    expect(await readFile(file, 'utf8')).toBe('theirs')
+    expect(await readFile(backupPath(before), 'utf8')).toBe('older')
+    expect(await names()).toEqual(['settings.json', 'settings.json.hikidashi.bak'])
   })
 
   test('is not overwritten if it was created meanwhile', async () => {

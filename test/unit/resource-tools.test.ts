@@ -370,9 +370,11 @@ describe('read_resource', () => {
         (await call('read_resource', { uri: 'docs://held/README.md', ...given })).content[0]?.text
       expect(await part({ lines: '2' })).toMatch(/^Hello\./)
       expect(await part({ bytes: '2-5' })).toMatch(/^Read/)
-      expect(await call('read_resource', { uri: 'docs://held/README.md', lines: '99-' })).toMatchObject({
-        isError: true,
-      })
+      for (const lines of ['3-', '99-'])
+        expect(await call('read_resource', { uri: 'docs://held/README.md', lines })).toMatchObject({
+          isError: true,
+          content: [{ text: expect.stringMatching(/after the end of the text, which has 2 lines/) }],
+        })
     }
   })
 

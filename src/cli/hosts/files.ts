@@ -74,13 +74,14 @@ export async function writeHostFile(before: HostFile, text: string): Promise<voi
     await refuseChanged(before)
     if (bytes === undefined) makeFolder(dirname(target))
     const owner = bytes === undefined ? undefined : await stat(target)
-    const written = await writeBeside(target, fresh, owner)
+    const renames: [from: string, to: string][] = []
     try {
+      if (bytes !== undefined) renames.push([await writeBeside(backupPath(before), bytes, owner), backupPath(before)])
+      renames.push([await writeBeside(target, fresh, owner), target])
       await refuseChanged(before)
-      if (bytes !== undefined) await replace(backupPath(before), bytes, owner)
-      await rename(written, target)
+      for (const [from, to] of renames) await rename(from, to)
     } catch (error) {
-      await unlink(written).catch(() => {})
+      for (const [from] of renames) await unlink(from).catch(() => {})
       throw error
     }
     await syncFolder(dirname(target))
@@ -104,14 +105,6 @@ type FileOwner = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
 /** Default mode: readable by the user alone. */
 const privateMode = 0o600
-
-async function replace(file: string, bytes: Buffer, owner: FileOwner | undefined): Promise<void> {
-  const written = await writeBeside(file, bytes, owner)
-  await rename(written, file).catch(async (error: unknown) => {
-    await unlink(written).catch(() => {})
-    throw error
-  })
-}
 
 /** Writes a temporary file in the folder of `file`, and returns its path. */
 async function writeBeside(file: string, bytes: Buffer, owner: FileOwner | undefined): Promise<string> {

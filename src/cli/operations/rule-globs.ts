@@ -137,7 +137,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
   ]
 }
 
-/** Returns the glob without regard to letter case, with full-width and other compatible letters as plain ones. */
+/** Returns the reading of a glob that ignores letter case, and in which compatibility characters equal the plain ones (NFKC). */
 function foldedReading(glob: string): Reading {
   const matches = compileGlob(glob.normalize('NFKC'), { ignoreCase: true })
   return { matches: (path) => matches(path.normalize('NFKC')) }

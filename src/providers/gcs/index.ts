@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
-import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { errorCodeOf, invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined, jsonIn, nonEmptyText, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
@@ -86,7 +86,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
         maxResults: limit,
         fields: `items(${facts}),prefixes,nextPageToken`,
         ...(prefix === '' ? {} : { prefix }),
-        // The offset is inclusive: skip the key itself.
+        // `startOffset` is inclusive, so the key itself is removed from the answer below.
         ...defined({ startOffset: after }),
         ...(shallow ? { delimiter: '/' } : {}),
       }
@@ -136,8 +136,13 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
           queryParams: { generation: version, ...defined({ userProject }) },
         })
         return url
-      } catch {
-        throw unavailable('These credentials cannot sign links. Use those of a service account, or remove "links".')
+      } catch (error) {
+        throw unavailable(
+          'No link could be signed. Use the key of a service account, or credentials with the permission ' +
+            'iam.serviceAccounts.signBlob; or remove "links".',
+          {},
+          new Error(errorCodeOf(error) ?? 'unknown'),
+        )
       }
     },
     close: () => client.close(),

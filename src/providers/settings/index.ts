@@ -32,7 +32,7 @@ export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Par
   readonly source: Provider
   /** Key of the version hashes. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
-  /** Removes known secrets, too. */
+  /** Removes known secrets of this server, besides the values that the policy hides and those that the detectors find. */
   readonly scrubber?: Scrubber
   /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly timeoutMs?: number

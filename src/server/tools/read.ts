@@ -52,7 +52,8 @@ const contentSchema = objectSchema(['uri'], {
   },
   reason: {
     type: 'string',
-    description: 'Why there is no diff: the version is unknown, the whole text is shorter, or the content is not text.',
+    description:
+      'Why there is no diff: the server does not have the text of that version, the whole text is shorter, or the content is not one text of at most 1,048,576 characters.',
   },
 })
 
@@ -275,9 +276,10 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Reque
   if (unit === 'bytes') return { text, line: 1, byte: from }
   const total = from <= 1 && next === undefined ? { total: countLines(text) } : {}
   if (lines === undefined) return { text, line: Math.max(1, from), byte: from <= 1 ? 0 : undefined, ...total }
+  const count = countLines(text)
+  if (lines.first > Math.max(1, count))
+    throw invalid(`"lines" begins after the end of the text, which has ${count} lines.`, 'range')
   const rows = text.split('\n')
-  if (lines.first > rows.length)
-    throw invalid(`"lines" begins after the end of the text, which has ${rows.length} lines.`, 'range')
   const before = rows.slice(0, lines.first - 1).map((row) => `${row}\n`)
   const chosen = rows.slice(lines.first - 1, lines.last).join('\n')
   return { text: chosen, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }

@@ -102,7 +102,8 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
     /**
      * Begins a subscription.
      *
-     * @throws ResourceError `invalid` (reason `too-many`) beyond the limits of all subscriptions.
+     * @throws ResourceError `invalid` (reason `too-many`) from `reader.follow`, whose limits count the subscriptions of every
+     * kind. The limits of webhooks are those of `refuseTooMany`.
      */
     add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): WebhookSubscription => {
       const made: WebhookSubscription = {

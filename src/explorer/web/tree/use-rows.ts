@@ -68,7 +68,6 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   const before = useRef<{ readonly identity: unknown; readonly asked: string } | undefined>(undefined)
   const rows = { count, keyOf }
   const now = windowOf(count, scroll.current)
-  const drawn = useRef(now)
 
   const goTo = (top: number) => {
     const element = scroller.current
@@ -117,7 +116,6 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
 
   // After the next change, the scroll position follows from the rows that are drawn now.
   useLayoutEffect(() => {
-    drawn.current = now
     if (count > 0) memory.anchor = anchorOf(rows, now, scroll.current.height, active)
   })
 
