@@ -48,6 +48,7 @@ requires(
       'site/docs/water.md': '# Water\n\nWater the tomatoes in the morning, and look at [the rest](../README.md).\n',
       'site/dot.png': dot,
       'site/long.txt': Array.from({ length: 18_000 }, (_, at) => `This is line ${at + 1}.\n`).join(''),
+      'site/wide.txt': 'ten bytes '.repeat(60_000),
       'site/hostile.md': hostile,
       'site/hostile.html': `<!doctype html><h1>Hostile page</h1><script>${harm}</script>`,
       'site/hostile.svg': `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>${harm}</script></svg>`,
@@ -148,6 +149,9 @@ requires(
     await app.getByText(/^Lines 1–\d/).waitFor()
     await app.getByRole('button', { name: 'Show more' }).click()
     await app.getByText('Lines 1–18,000').waitFor()
+    await app.getByRole('treeitem', { name: 'wide.txt' }).click()
+    await app.getByRole('button', { name: 'Show more' }).click()
+    await app.getByText('The first 600 kB are shown.').waitFor()
     await app.getByRole('treeitem', { name: 'dot.png' }).click()
     const image = app.getByRole('img', { name: /dot\.png/ })
     await expect.poll(() => image.evaluate((one) => (one as HTMLImageElement).naturalWidth), wait).toBe(1)

@@ -126,6 +126,23 @@ const caller =
   async (name: string, given: object = {}): Promise<Called> =>
     (await ask('tools/call', { name, arguments: given })).result as unknown as Called
 
+test('list_resources shows 50 templates, and says so if there are more', async () => {
+  const listed = async (count: number) => {
+    const inner = memory({})
+    const templates = Array.from({ length: count }, (_, at) => ({ template: `of${at}/{name}`, name: `t${at}` }))
+    const held = createCatalog({
+      mounts: [{ address: 'docs://held', provider: { ...inner, templates: async () => templates } }],
+    })
+    const { content, structuredContent } = await caller(await open('2025-11-25', 'reader', ada, held))('list_resources')
+    return { text: content[0]?.text, shown: (structuredContent as { templates?: unknown[] }).templates?.length }
+  }
+  expect((await listed(50)).text).not.toContain('Only the first')
+  expect(await listed(51)).toEqual({
+    text: expect.stringContaining('(Only the first 50 templates are shown.)'),
+    shown: 50,
+  })
+})
+
 test('search_resources queries 16 searches, and its notes say that there are more', async () => {
   const search = (index: number) => ({ address: `search://${index}`, provider: found })
   const notesOf = async (count: number) => {

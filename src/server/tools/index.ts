@@ -145,11 +145,14 @@ function listTool(view: View): Tool {
         cursor,
         limit,
       )
-      const templates = cursor === undefined ? (await view.templates({}, { signal })).items.slice(0, maxTemplates) : []
+      const found = cursor === undefined ? await view.templates({}, { signal }) : undefined
+      const templates = found?.items.slice(0, maxTemplates) ?? []
+      const hasMore = (found?.items.length ?? 0) > maxTemplates || found?.nextCursor !== undefined
       const lines = [
         ...(items.length === 0 ? ['There are no resources here.'] : items.map(formatResourceLine)),
         ...(templates.length === 0 ? [] : ['', 'URIs can also be made of these templates:']),
         ...templates.map(({ uriTemplate, name, title }) => `- ${uriTemplate}  ${oneLine(title ?? name, 120)}`),
+        ...(hasMore ? [`(Only the first ${maxTemplates} templates are shown.)`] : []),
         ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
       ]
       return {

@@ -82,6 +82,7 @@ function createHostView(): View {
 async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<WireObject> {
   // The tool takes the range of lines or bytes as a separate argument.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
+  const firstByte = unit === 'bytes' && range !== undefined ? Number.parseInt(range, 10) : undefined
   const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
   const answer = await requestHost('tools/call', { name: 'read_resource', arguments: args }, signal)
   const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
@@ -99,18 +100,25 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   const shown: readonly unknown[] = Array.isArray(contents) ? contents : []
   return {
     contents: shown.filter(isObject).map((content) => {
-      if (typeof content.text === 'string') return { ...content, ...partIn(content) }
+      if (typeof content.text === 'string') return { ...content, ...partIn(content, firstByte) }
       return { ...content, blob: blobs.shift() ?? '' }
     }),
   }
 }
 
-/** Converts the range in an answer of the tool to the `_meta` of `resources/read`. `{}`: the content is whole. */
-function partIn({ firstLine, lastLine, next }: WireObject): WireObject {
-  const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
-  const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
-  const part = isByLines ? { unit: 'lines', first: firstLine, last: lastLine } : { unit: 'bytes', first: 0, last: 0 }
-  return isPart ? { _meta: { [metaKeys.part]: { ...part, next } } } : {}
+/**
+ * Converts the range in an answer of the tool to the `_meta` of `resources/read`. `{}`: the content is whole.
+ *
+ * @param firstByte The first byte of the requested range. `undefined`: the request was not by bytes.
+ */
+function partIn({ text, firstLine, lastLine, next }: WireObject, firstByte: number | undefined): WireObject {
+  if (typeof text !== 'string') return {}
+  if (firstByte !== undefined) {
+    const last = firstByte + new TextEncoder().encode(text).length - 1
+    return { _meta: { [metaKeys.part]: { unit: 'bytes', first: firstByte, last, next } } }
+  }
+  const isPart = typeof next === 'string' || (typeof firstLine === 'number' && firstLine > 1)
+  return isPart ? { _meta: { [metaKeys.part]: { unit: 'lines', first: firstLine, last: lastLine, next } } } : {}
 }
 
 /** Converts an entry in an answer of a tool to a resource of `resources/list`. */
