@@ -178,7 +178,7 @@ function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
     ...(search === undefined ? [] : [`- Search: read \`${search.address}?q=WORDS\`, or call \`search_resources\`.`]),
     `- List a directory: end its URI with a slash${files === undefined ? '' : `, such as \`${files.address}/\``}.`,
     '- Read a part of a text: add `?lines=10-40` to its URI.',
-    '- A mount is opened when it is first used.',
+    '- Over stdio, a mount is opened when it is first used.',
   ]
 }
 

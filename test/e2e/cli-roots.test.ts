@@ -48,6 +48,15 @@ describe.each([
   })
 })
 
+test('with --only files, a folder is listed by its files, although it has a configuration', async () => {
+  const folder = join(home, 'configured')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'hikidashi.json'), '{ "mounts": { "note://a": { "provider": "inline", "text": "x" } } }')
+  const listed = async (...words: readonly string[]) => (await runHere(['ls', '-r', ...words], { cwd: folder })).out
+  expect(await listed()).toBe('note://a\n')
+  expect(await listed('--only', 'files')).toBe(`file://${folder}/hikidashi.json\n`)
+})
+
 describe('a folder behind a symbolic link', () => {
   const [real, link] = [join(home, 'real'), join(home, 'link')]
   beforeAll(() => {

@@ -62,7 +62,8 @@ export async function planLocalSetUp(
   secrets: Secrets,
 ): Promise<PlanResult> {
   if (named === '') throw usageError('The name of the configuration is empty.')
-  const file = named ?? (folders.length === 0 && existsSync(defaultConfigName) ? defaultConfigName : undefined)
+  const isDefaultRead = folders.length === 0 && only === undefined && existsSync(defaultConfigName)
+  const file = named ?? (isDefaultRead ? defaultConfigName : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)

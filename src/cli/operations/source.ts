@@ -67,7 +67,7 @@ export function addSourceOptions(command: Command): Command {
     )
   return addHeaderOptions(command)
     .addOption(
-      new Option('--only <part>', 'without a configuration: look only at the files of the folder').choices(['files']),
+      new Option('--only <part>', 'look only at the files of the folder, without hikidashi.json').choices(['files']),
     )
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
 }
