@@ -430,7 +430,7 @@ export interface QueryTerm {
    * for the rank of a passage, and finds passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
-  /** Whether the term is a question word beside several other words. It then finds no candidates. */
+  /** Whether the term is a question word or a function word beside several other words. It then finds no candidates. */
   readonly light?: true
   /** Whether the term is two neighbouring words, written together like an identifier without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
@@ -455,26 +455,22 @@ const particles = /^[をはがのにでともへや]$/u
  * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
  * they would count more than the words that matter. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, joined: 0.3, asking: 0.02, function: 0.3 }
+const weights = { hiragana: 0.4, joined: 0.3, light: 0.02 }
 
 /**
- * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
- * `how` would count more than the words that matter. If the query has several other words, the former count nearly nothing, and the
- * latter less: in a name such as `to_string` they may matter. Figures: decision 12.
+ * Stems of words that turn an English sentence into a question, and of function words. In code and short texts they are rare, so by
+ * rarity alone `how` and `the` would count more than the words that matter. Figures: decision 12.
  */
-const asking = (
-  'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
-  'been being has have had there'
-).split(' ')
-const connecting = (
-  'a an the of to in on at for from with by and or not if as into onto about than then so but i me my we us our you your it its ' +
-  'they them their he she his her this that these those any some all each such'
-).split(' ')
-const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Map([
-  ...asking.map((one) => [stem(one), { weight: weights.asking, light: true }] as const),
-  ...connecting.map((one) => [stem(one), { weight: weights.function }] as const),
-])
-/** Minimum number of other words in a query from which question words and function words count less. */
+const lightWords: ReadonlySet<string> = new Set(
+  (
+    'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
+    'been being has have had there a an the of to in on at for from with by and or not if as into onto about than then so but i me ' +
+    'my we us our you your it its they them their he she his her this that these those any some all each such'
+  )
+    .split(' ')
+    .map(stem),
+)
+/** Minimum number of other words in a query from which its light words count less, and find no candidates. */
 const enoughOthers = 3
 
 export function parseQuery(text: string): Query {
@@ -497,13 +493,14 @@ export function parseQuery(text: string): Query {
     if (!terms.has(term) && terms.size < mostTerms)
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
   const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
-  if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
-    for (const one of words) terms.set(one.term, { ...one, ...lighter.get(one.term) })
+  const light = words.filter(({ term }) => lightWords.has(term))
+  if (words.length - light.length >= enoughOthers)
+    for (const one of light) terms.set(one.term, { ...one, weight: weights.light, light: true })
   const isQuoted = phrases.length > 0 && countWords(folded.replaceAll(quoted, ' ')) < wordsOfQuestion
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
 
-/** Returns the terms by which a context ranks texts for a query: the first 64, without question words (`light`) and single syllables (`prefix`). */
+/** Returns the terms by which a context ranks texts for a query: the first 64, without light words and single syllables (`prefix`). */
 export function queryTerms(query: string): readonly string[] {
   const { terms } = parseQuery(query)
   return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
@@ -540,7 +537,7 @@ function createJoined(text: string) {
     add: (start: number, end: number): void => {
       const word = text.slice(start, end).toLowerCase()
       // `each is` does not ask for the identifier `eachIs`.
-      const isPlain = joinable.word.test(word) && !lighter.has(stem(word))
+      const isPlain = joinable.word.test(word) && !lightWords.has(stem(word))
       const both = last.word + word
       if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
         terms.add(stem(both))
