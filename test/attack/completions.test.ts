@@ -41,7 +41,7 @@ describe('values of templates', () => {
     }
   })
 
-  eachWire(wireNames)('do not bypass an access rule, whatever template they are for, over %s (TM06)', async (name) => {
+  eachWire(wireNames)('do not bypass an access rule, with or without a query, over %s (TM06)', async (name) => {
     const wire = arena.wire(name)
     for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
       const uri = `rule://guarded/${path}`
@@ -53,7 +53,7 @@ describe('values of templates', () => {
 })
 
 describe('completions', () => {
-  eachWire(wireNames)('begin with the typed text, which is never a pattern, over %s (TM12)', async (name) => {
+  eachWire(wireNames)('offer no value for a text that looks like a pattern, or refuse the text, over %s (TM12)', async (name) => {
     const wire = arena.wire(name)
     const bombs = [
       '(a+)+$',

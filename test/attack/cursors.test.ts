@@ -102,7 +102,7 @@ describe('cursors:', () => {
     },
   )
 
-  eachWire(wireNames)('a cursor with one changed bit or character is refused over %s (CU02)', async (name) => {
+  eachWire(wireNames)('a cursor that is changed in one bit, cut, extended or written in another encoding is refused over %s (CU02)', async (name) => {
     const wire = arena.wire(name)
     const cursor = cursorOf(await askPage(wire, listings.list()))
     const bytes = Buffer.from(cursor, 'base64url')
@@ -254,7 +254,7 @@ describe('cursors:', () => {
   })
 
   eachWire(wireNames)(
-    'a listing of many hidden resources ends after a limited number of pages over %s (CU12)',
+    'a listing with thousands of hidden resources shows none of them, and ends within 60 pages, over %s (CU12)',
     async (name) => {
       const wire = arena.wire(name)
       const cursors = new Set<string>()

@@ -199,7 +199,7 @@ test('no spelling of a path bypasses a rule (PT38)', async () => {
   expect(await listPaths(provider)).toEqual([' .envs'])
 })
 
-test('globs of the configuration are matched in linear time (PT39)', async () => {
+test('hostile globs of the configuration take less than 5 ms for each directory of a path (PT39)', async () => {
   const glob = `${'**/*/'.repeat(40)}x`
   const stars = `${'*a'.repeat(100)}b`
   const provider = await open({ exclude: [glob, stars], rules: [{ match: [glob, stars], priority: 1 }] })

@@ -46,7 +46,7 @@ describe('bytes that are not a valid message', () => {
   })
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'in another charset are refused over %s before the message is parsed (JR12)',
+    'because they are labelled with another charset than UTF-8 are refused with status 415 over %s (JR12)',
     async (name) => {
       const wire = arena.wire(name)
       for (const charset of [
@@ -80,7 +80,7 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(stdioNames)('of 10 MB are refused over %s, and not buffered (JR02, JR17)', async (name) => {
+  test.each(stdioNames)('of 10 MB give a parse error over %s, and the server stays below 600 MiB (JR02, JR17)', async (name) => {
     const wire = arena.wire(name)
     for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
     expect(wire.target.facts().resident).toBeLessThan(600)
@@ -176,7 +176,7 @@ describe('lines of stdio:', () => {
     }
   })
 
-  test.each(stdioNames)('Unicode line separators in answers do not break a line over %s (JR14)', async (name) => {
+  test.each(stdioNames)('control characters and Unicode line separators in answers do not break a line over %s (JR14)', async (name) => {
     const wire = arena.wire(name) as StdioWire
     for (const id of [
       'a\u2028b',

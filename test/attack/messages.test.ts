@@ -74,7 +74,7 @@ describe('hostile messages:', () => {
       expect((await tell(wire, requestOf(wire, { method }))).message?.error?.code).toBe(-32600)
   })
 
-  eachWire(wireNames)('params that are not an object are refused over %s (JR09)', async (name) => {
+  eachWire(wireNames)('params that are not an object, or whose uri is not a string, are refused over %s (JR09)', async (name) => {
     const wire = arena.wire(name)
     for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
       const { message, raw } = await tell(wire, requestOf(wire, { params }))
@@ -122,7 +122,7 @@ describe('hostile messages:', () => {
     },
   )
 
-  eachWire(wireNames)('members with names such as __proto__ change nothing over %s (JR03)', async (name) => {
+  eachWire(wireNames)('members with names such as __proto__ are ignored or refused over %s (JR03)', async (name) => {
     const wire = arena.wire(name)
     const evil = '{"polluted":"yes","toString":1,"uri":"file:///etc/passwd"}'
     const inject = (json: string, where: string) =>
@@ -195,7 +195,7 @@ describe('hostile messages:', () => {
 })
 
 describe('hostile params:', () => {
-  eachWire(wireNames)('a megabyte of wrong params gets a short error over %s (JR32)', async (name) => {
+  eachWire(wireNames)('wrong params of 600,000 characters or 20,000 members get a short error over %s (JR32)', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)
     const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))
