@@ -80,11 +80,14 @@ describe('bytes that are not a valid message', () => {
     },
   )
 
-  test.each(stdioNames)('of 10 MB give a parse error over %s, and the server stays below 600 MiB (JR02, JR17)', async (name) => {
-    const wire = arena.wire(name)
-    for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
-    expect(wire.target.facts().resident).toBeLessThan(600)
-  })
+  test.each(stdioNames)(
+    'of 10 MB give a parse error over %s, and the server stays below 600 MiB (JR02, JR17)',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const byte of ['[', 'x', ' ', '\0']) expectParseError(wire, await frame(wire, byte.repeat(10_000_000)), byte)
+      expect(wire.target.facts().resident).toBeLessThan(600)
+    },
+  )
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
     'of 10 MB in a body are refused over %s with 413 or a closed connection (JR02)',
@@ -176,24 +179,27 @@ describe('lines of stdio:', () => {
     }
   })
 
-  test.each(stdioNames)('control characters and Unicode line separators in answers do not break a line over %s (JR14)', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    for (const id of [
-      'a\u2028b',
-      'a\u2029b',
-      'a\u0085b',
-      'a\nb',
-      'a\r\nb',
-      'a\0b',
-      'a\u001bb',
-      'a\u000bb\u000cc\u001cd\u001ee',
-    ]) {
-      const { message, raw } = await wire.call('resources/read', controlParams(), { id })
-      expect(message?.id).toBe(id)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines for some readers.
-      expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
-    }
-  })
+  test.each(stdioNames)(
+    'control characters and Unicode line separators in answers do not break a line over %s (JR14)',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      for (const id of [
+        'a\u2028b',
+        'a\u2029b',
+        'a\u0085b',
+        'a\nb',
+        'a\r\nb',
+        'a\0b',
+        'a\u001bb',
+        'a\u000bb\u000cc\u001cd\u001ee',
+      ]) {
+        const { message, raw } = await wire.call('resources/read', controlParams(), { id })
+        expect(message?.id).toBe(id)
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines for some readers.
+        expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
+      }
+    },
+  )
 })
 
 describe('batches of messages:', () => {

@@ -36,7 +36,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
 
 describe('a client that does not read its answers', () => {
   eachWire(revisions)(
-    'has only a limited number of large answers waiting in memory, over stdio %s (JR19)',
+    'makes memory grow by less than 700 MiB for 2,000 large answers, over stdio %s (JR19)',
     async (version) => {
       const wire = await fresh(version)
       await control(wire)
@@ -55,7 +55,7 @@ describe('a client that does not read its answers', () => {
     60_000,
   )
 
-  test('has only a limited number of answers to batches waiting in memory (JR19)', async () => {
+  test('makes memory grow by less than 1,000 MiB for 40 batches of 50 large answers (JR19)', async () => {
     const wire = await fresh('2025-03-26')
     await control(wire)
     const before = wire.target.facts().resident
@@ -79,7 +79,7 @@ describe('a client that does not read its answers', () => {
     expect(answers.map(({ id }) => id).sort()).toEqual([...ids].sort())
   })
 
-  test('takes the memory of a few answers only for a batch over HTTP (JR01, JR19)', async () => {
+  test('makes memory grow by less than 1,500 MiB for four batches of 20 large answers over HTTP (JR01, JR19)', async () => {
     const wire = await openHttp(arena.http, arena.world, '2025-03-26')
     const before = arena.http.facts().resident
     const length = 20
@@ -94,7 +94,7 @@ describe('a client that does not read its answers', () => {
     await wire.close()
   })
 
-  test('gets no line over the limit of clients, whatever must be escaped in it (JR14)', async () => {
+  test('gets no line over 10 MiB, whatever must be escaped in it (JR14)', async () => {
     for (const [index, character] of ['\u2028', '\u0085', '"', '\u0001', 'あ', '\ud83d\ude00'].entries()) {
       writeFileSync(join(arena.world.root, `escaped-${index}.txt`), character.repeat(3_400_000))
       // In a tenth of the volume each character over one of them.

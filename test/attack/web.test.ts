@@ -249,7 +249,7 @@ describe('a hostile web origin:', () => {
     secure.close()
   })
 
-  test('endless redirects, and redirects to invalid places, are given up (SS07)', async () => {
+  test('endless redirects are given up, and addresses in other headers and in the page are not requested (SS07)', async () => {
     origin.answer = (request, response) => response.writeHead(302, { location: `${request.url}x` }).end()
     expect((await failureOf(readerOf()())).message).toMatch(/more than 5 times/)
     expect(origin.requests).toHaveLength(6)
