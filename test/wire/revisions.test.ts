@@ -38,7 +38,7 @@ const initialize = (protocolVersion: string) =>
 const listening = { notifications: { resourcesListChanged: true } }
 
 describe('the revisions of a transport', () => {
-  test('are all served over stdio and streamable HTTP', async () => {
+  test('are all named by server/discover over stdio and streamable HTTP', async () => {
     for (const pipe of [opened(stdioPipe(served)), opened(await httpPipe(served, '2026-07-28'))]) {
       const [answer] = await pipe.send(modern(1, 'server/discover'))
       expect(answer).toMatchObject({ id: 1, result: { supportedVersions: all } })
