@@ -250,7 +250,7 @@ describe('the source code', () => {
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares each name of a type or function in at most three files, and states the unit in the names of numbers', () => {
+  test('declares each name of a type or function, except Props, define and open, in at most three files, and states the unit in the names of numbers', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })

@@ -149,7 +149,7 @@ describe('lines of stdio:', () => {
     },
   )
 
-  test.each(stdioNames)('after any invalid line, the next line is answered over %s (JR18, JR21)', async (name) => {
+  test.each(stdioNames)('after an invalid line, the next line is answered over %s (JR18, JR21)', async (name) => {
     const wire = arena.wire(name) as StdioWire
     const junk = [
       '{',

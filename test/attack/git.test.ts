@@ -873,7 +873,7 @@ describe('hostile git objects:', () => {
     expect(forged.split('\n').filter((line) => line.startsWith('commit '))).toHaveLength(1)
   })
 
-  test('text in another encoding is decoded if the encoding is declared, and marked otherwise (GT33)', async () => {
+  test('text in another encoding is decoded if the encoding is declared, and has replacement characters otherwise (GT33)', async () => {
     repository.write('a.txt', 'one\n')
     repository.git('add', '-A')
     const tree = repository.git('write-tree')

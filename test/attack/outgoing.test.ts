@@ -75,7 +75,7 @@ describe('an address that a client names', () => {
     })
   })
 
-  test('is not fetched with any port, or without a port (SS09)', async () => {
+  test('is not fetched with any port, valid or not (SS09)', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     for (const at of [22, 25, 6379, 0, 65_536, -1, port])
       for (const uri of [`http://127.0.0.1:${at}/`, `git://127.0.0.1:${at}`, `redis://127.0.0.1:${at}`])

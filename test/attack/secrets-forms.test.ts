@@ -484,7 +484,7 @@ describe('private keys without a PEM frame:', () => {
   })
 })
 
-describe('secrets in prose:', () => {
+describe('secrets in code, settings and prose:', () => {
   const { planted: value } = password()
   const word = 'hunterhorse'
   test.each<[string, string, readonly string[]]>([
@@ -855,7 +855,7 @@ test.each<[string, string]>([
   ['Makefile', 'DB_PASSWORD ?= horsebattery\n'],
   ['a.rs', 'let password = String::from("horsebattery");\n'],
   ['a.php', "define('DB_PASSWORD', 'horsebattery');\n"],
-])('a word after the name of a secret is redacted in %s: %j (SE26)', async (path, text) => {
+])('a word with the name of a secret before or after it is redacted in %s: %j (SE26)', async (path, text) => {
   expect(await shown(text, path)).not.toContain('horsebattery')
 })
 

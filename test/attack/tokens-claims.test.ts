@@ -58,7 +58,7 @@ describe('claims of a token:', () => {
     await tokens.expectInvalid(await tokens.good.mint({ iss: tokens.asked.issuer }), 'one that has no keys here')
   })
 
-  test('the audience must be exactly this resource (TK09)', async () => {
+  test('the audience must be or contain exactly this resource (TK09)', async () => {
     const { url } = tokens.server
     const origin = new URL(url).origin
     const wrong = [

@@ -276,7 +276,7 @@ describe.each(sessions)('a session on $revision over $transport', ({ revision, t
     expect(faultsIn(recorded, openSchema(revision, { closed: true }))).toEqual([])
   })
 
-  test('has results of its beginning, and of lists, reads, prompts and completions', () => {
+  test('has results of initialize or server/discover, and of lists, reads, prompts and completions', () => {
     const methods = recorded.flatMap(({ method, message }) => ((message as Said).result ? [method] : []))
     expect([...new Set(methods)].sort()).toEqual(
       [
