@@ -128,7 +128,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('uses no type any, no default export and no directive that silences the compiler', () => {
+  test('uses no type any, no default export and no directive that silences the compiler, except in vite.config.ts', () => {
     const faults = texts.filter(
       ({ file, text }) =>
         /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text) &&
@@ -137,7 +137,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('contains the file that each entry under "exports" in package.json names', () => {
+  test('contains the module of each entry under "exports" in package.json that names one module', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -178,7 +178,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('names no source in the explorer page, nor in the script that writes the tables of abilities', () => {
+  test('depends on no name of a source in the explorer page, nor in the script that writes the tables of abilities', () => {
     const sources = Object.keys(table)
     const word = `['"](?:${sources.join('|')})['"]`
     const kind = '(?:kind|scheme|source|provider|name)\\w*(?:\\([^)]*\\))?'
@@ -250,7 +250,7 @@ describe('the source code', () => {
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares each name of a type or function in at most three files, and states the unit in the names of numbers', () => {
+  test('declares each name of a type or function, except Props, define and open, in at most three files, and states the unit in the names of numbers', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
@@ -264,7 +264,7 @@ describe('the source code', () => {
     expect(long.sort()).toEqual(Object.keys(longFunctions).sort())
   })
 
-  test('has no comment or text with "what", "whoever" or "where" as the subject of a sentence', () => {
+  test('has no comment or text with a sentence that begins with "what", "whoever" or "where" and is no question', () => {
     const comments = code.flatMap((file) => file.comments)
     const texts = code.flatMap((file) => file.texts)
     expect(comments.length).toBeGreaterThan(5000)

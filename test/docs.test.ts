@@ -82,7 +82,7 @@ describe('the reasons of errors', () => {
 })
 
 describe('the documentation', () => {
-  test('has no sentence with "what", "whoever" or "where" as its subject', () => {
+  test('has no sentence that begins with "what", "whoever" or "where" and is no question', () => {
     // Without headings, tables and code.
     const prose = pages.flatMap((page) =>
       textOf(page)
@@ -162,7 +162,7 @@ describe('the documentation', () => {
     expect(answers.find(({ id }) => id === 2)?.result.resources).toHaveLength(2)
   })
 
-  test('names no command that package.json does not have', () => {
+  test('names only npm scripts that package.json has', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }
     const named = pages.flatMap((page) =>
       [...textOf(page).matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? ''),

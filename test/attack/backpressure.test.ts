@@ -34,7 +34,7 @@ describe('a client that writes more than the limits:', () => {
     60_000,
   )
 
-  test('a line that never ends is answered when the input ends (JR17)', async () => {
+  test('a line without an end gets a parse error when the input ends (JR17)', async () => {
     const wire = await fresh('2025-11-25')
     await wire.pipe.write(Buffer.alloc(6 * 1024 * 1024, '['))
     wire.target.input.end()
@@ -43,7 +43,7 @@ describe('a client that writes more than the limits:', () => {
   })
 
   eachWire(stdioNames)(
-    'thousands of reads at once are all answered over %s (JR31)',
+    'thousands of reads at once each get the content or a "busy" error over %s (JR31)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -61,7 +61,7 @@ describe('a client that writes more than the limits:', () => {
   )
 
   eachWire(revisions)(
-    'thousands of reads at once are answered or refused cheaply over http %s (JR31)',
+    'thousands of reads at once each get the content or status 503 over http %s (JR31)',
     async (version) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
       const before = arena.http.facts().resident
@@ -85,7 +85,7 @@ describe('a client that writes more than the limits:', () => {
 
 describe('sources that do not answer:', () => {
   test.each(stdioNames)(
-    'reads of 64 FIFOs at once get "not found", and other requests are answered, over %s (PT27)',
+    'reads of 64 FIFOs at once get "not found", and the next request is answered, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(
@@ -97,7 +97,7 @@ describe('sources that do not answer:', () => {
   )
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
-    'reads of 64 FIFOs at once get "not found", and block no other request, over %s (PT27)',
+    'reads of 64 FIFOs at once get "not found", and the next request is answered, over %s (PT27)',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(
@@ -108,7 +108,7 @@ describe('sources that do not answer:', () => {
     },
   )
 
-  test('a flood of large reads leaves no file descriptor open', async () => {
+  test('a flood of large reads leaves at most eight file descriptors open', async () => {
     const wire = arena.wire('http 2026-07-28')
     const before = arena.http.facts().descriptors
     await Promise.all(Array.from({ length: volumeOf(40, 12) }, () => arena.read(wire, large().uri)))

@@ -82,7 +82,7 @@ describe('the built command hikidashi serve', () => {
     }
   })
 
-  test('answers the pending requests and exits at the end of the input and after SIGTERM', async () => {
+  test('answers the pending request and exits at the end of the input, and exits after SIGTERM, with code 0', async () => {
     for (const open of [openStdio, openLegacyStdio]) {
       const wire = await open(await start('--stdio'), world)
       const answer = wire.call('resources/read', { uri: `${world.address}/big.txt` })
@@ -99,7 +99,7 @@ describe('the built command hikidashi serve', () => {
     expect(await ended(http, soon)).toBe(0)
   })
 
-  test('exits even if a client neither writes nor reads', async () => {
+  test('exits at the end of the input even if the client reads no answers', async () => {
     const wire = await openStdio(await start('--stdio'), world)
     wire.pipe.pause()
     for (let i = 0; i < 100; i++)

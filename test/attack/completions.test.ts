@@ -41,7 +41,7 @@ describe('values of templates', () => {
     }
   })
 
-  eachWire(wireNames)('do not bypass an access rule, whatever template they are for, over %s (TM06)', async (name) => {
+  eachWire(wireNames)('do not bypass an access rule, with or without a query, over %s (TM06)', async (name) => {
     const wire = arena.wire(name)
     for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
       const uri = `rule://guarded/${path}`
@@ -53,24 +53,27 @@ describe('values of templates', () => {
 })
 
 describe('completions', () => {
-  eachWire(wireNames)('begin with the typed text, which is never a pattern, over %s (TM12)', async (name) => {
-    const wire = arena.wire(name)
-    const bombs = [
-      '(a+)+$',
-      '(.*)*x',
-      '[a-z]',
-      '*'.repeat(5000),
-      '(x|x)*'.repeat(1000),
-      '%_'.repeat(3000),
-      'a'.repeat(8000),
-    ]
-    for (const value of bombs) {
-      const { message } = await complete(wire, `${arena.world.address}/{+path}`, value)
-      expect(message?.result?.completion ?? message?.error?.code, value.slice(0, 20)).toSatisfy(
-        (seen) => seen === -32602 || (seen as { values: readonly string[] }).values.length === 0,
-      )
-    }
-  })
+  eachWire(wireNames)(
+    'offer no value for a text that looks like a pattern, or refuse the text, over %s (TM12)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const bombs = [
+        '(a+)+$',
+        '(.*)*x',
+        '[a-z]',
+        '*'.repeat(5000),
+        '(x|x)*'.repeat(1000),
+        '%_'.repeat(3000),
+        'a'.repeat(8000),
+      ]
+      for (const value of bombs) {
+        const { message } = await complete(wire, `${arena.world.address}/{+path}`, value)
+        expect(message?.result?.completion ?? message?.error?.code, value.slice(0, 20)).toSatisfy(
+          (seen) => seen === -32602 || (seen as { values: readonly string[] }).values.length === 0,
+        )
+      }
+    },
+  )
 
   test('offer only names of environment variables, and never their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''

@@ -104,7 +104,7 @@ test('a hidden resource that a caller pins in a context gives the same message a
   }
 })
 
-test('the contexts of two callers of one server, also by the prompt, have only the resources that each may see', async () => {
+test('the contexts that the prompt gives two callers of one server have only the resources that each may see', async () => {
   const [whole] = catalogs
   const textFor = async (principal: Principal) => {
     const { prompts } = withAssemblePrompt(whole?.view(principal) ?? expect.fail(), { now: () => now })
@@ -118,7 +118,7 @@ test('the contexts of two callers of one server, also by the prompt, have only t
   expect(bosses).toMatch(/CANARY.*memory:\/\/vault/s)
 })
 
-test('front matter cannot make a document required in a context, which only rules of the operator can', async () => {
+test('front matter cannot make a document required in a context, but a priority of 1 from the source can', async () => {
   const claims = (priority: string) => ({ text: `---\npriority: ${priority}\n---\nWords about nothing.\n` })
   const provider = memory({
     'claims.md': claims('1'),

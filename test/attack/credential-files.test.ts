@@ -84,7 +84,7 @@ describe('files that commonly hold credentials', () => {
     for (const path of common) expect(await textAt(provider, path), path).toBe('!not-found')
   })
 
-  test('are not served in any folder, or in any letter case of their names', async () => {
+  test('are not listed in folders of any depth, nor with names in capital letters', async () => {
     const paths = credentialNames.flatMap((name, i) => {
       const sample = sampleOf(name)
       return name.startsWith('/') ? [sample] : [`a${i}/${sample}`, `b/c${i}/d/${sample.toUpperCase()}`]
@@ -94,7 +94,7 @@ describe('files that commonly hold credentials', () => {
     expect(await listPaths(await open())).toEqual([])
   })
 
-  test('are withheld by a mount with redaction, from any source', async () => {
+  test('are withheld by a mount with redaction if its source serves them', async () => {
     const paths = common.filter((path) => !/\.env|\.dev\.vars/.test(path))
     const provider = redacted(memory(Object.fromEntries(paths.map((path) => [path, 'nothing that looks secret']))))
     for (const path of paths)

@@ -135,7 +135,7 @@ describe('a client of a Google Drive mount', () => {
   })
 
   eachWire(wireNames)(
-    'sees only the files that Drive shares with its user, in every answer, over %s (DR02)',
+    'lists, reads and finds in directories only the files that Drive shares with its user, over %s (DR02)',
     async (name) => {
       const wire = arena.wire(name)
       const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
@@ -154,7 +154,7 @@ describe('a client of a Google Drive mount', () => {
     },
   )
 
-  test('no longer gets a file after its sharing has ended, from the next read and list on (DR02)', async () => {
+  test('no longer gets a file from the next read on after its sharing has ended, unless anyone may find it (DR02)', async () => {
     const wire = arena.wire('http 2026-07-28')
     const uri = 'gdrive://people/lent'
     const lend = [permission(account, 'owner'), permission(alice)]
@@ -301,7 +301,7 @@ describe('a subscriber of a Google Drive mount', () => {
     },
   )
 
-  test('is notified of files that are gone, and of no file that is not shared (DR02, DR04)', async () => {
+  test('is notified of a changed list when a file is gone, and of no change of a file that is not shared (DR02, DR04)', async () => {
     const provider = await openDrive(drive, { permissions: true })
     const view = createCatalog({ mounts: [{ address: 'gdrive://people', provider }] })
     const asAlice = view.view({ id: 'alice', roles: [alice] })

@@ -25,7 +25,7 @@ describe('webhooks of events:', () => {
     expect(endpoint.received).toEqual([])
   })
 
-  test('a host name that resolves elsewhere after the verification is checked at each delivery (EV02)', async () => {
+  test('a host name that resolves to a forbidden address after the verification gets no event (EV02)', async () => {
     let address = '127.0.0.1'
     const { source, endpoint, deliveries, subscribe } = await start({
       allowAddresses: ['127.0.0.1'],
@@ -51,7 +51,7 @@ describe('webhooks of events:', () => {
     expect(target.received).toEqual([])
   })
 
-  test('a victim cannot be flooded with verifications (EV04)', async () => {
+  test('an endpoint gets at most ten verifications, and further subscriptions are refused (EV04)', async () => {
     const { client, endpoint, paramsOf } = await start({ behave: () => ({ status: 200 }) })
     const codes: (number | undefined)[] = []
     for (let i = 0; i < 15; i++) {
@@ -75,7 +75,7 @@ describe('webhooks of events:', () => {
     expect((await client.ask('events/unsubscribe', paramsOf())).error).toBeUndefined()
   })
 
-  test('an endless answer of an endpoint is not read to its end (EV06)', async () => {
+  test('a delivery succeeds even if the endpoint answers with 5 MB (EV06)', async () => {
     const { subscribe, deliveries, source } = await start({
       behave: ({ body }) => (body.type === undefined ? { status: 200, body: 'x'.repeat(5_000_000) } : undefined),
     })

@@ -171,7 +171,7 @@ requires(
     expect(page.context().pages()).toHaveLength(1)
   }
 
-  test('markup in a description is shown as text, and icons are not fetched (UI01, UI17)', async () => {
+  test('markup in names, titles and descriptions is shown as text, and icons are not fetched (UI01, UI17)', async () => {
     const page = await open({ view: 'tree' })
     await page.getByText('scheme-0').waitFor()
     const inTree = await page.locator('body').textContent()
@@ -204,7 +204,7 @@ requires(
     await unharmed(page)
   })
 
-  test('a resource with invalid types, sizes and annotations is shown without the invalid values (UI27, UI28)', async () => {
+  test('a resource with invalid types, sizes and annotations is shown as text, without "NaN", "Invalid" or "undefined" (UI27, UI28)', async () => {
     const page = await open({})
     for (const { uri } of junk) {
       await showOn(page, uri)
@@ -233,7 +233,7 @@ requires(
     await unharmed(page)
   })
 
-  test('the command that is shown for an address is safe in a shell, with any characters in the address (UI24)', async () => {
+  test('the command that is shown for an address with quotes, dollar signs and backticks gives a shell exactly this address (UI24)', async () => {
     const page = await open({})
     await showOn(page, shell)
     const command = await page.locator('code', { hasText: 'hikidashi read' }).first().innerText()

@@ -111,7 +111,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect((await running.ended).code).toBe(0)
   })
 
-  test('leaves no file behind if nobody opened it', async () => {
+  test('leaves no file behind when the command ends, if nobody opened it', async () => {
     const { running } = await ui()
     expect(await files()).toHaveLength(1)
     running.child.kill('SIGINT')
@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect(await files()).toEqual([])
   })
 
-  test('that is opened a second time is accepted in the same browser, and reported as an attack in another one', async () => {
+  test('is accepted again in the same browser; in another browser it is refused with a message, and from then on in both', async () => {
     const { running, address } = await ui()
     const first = await enter(address)
     const cookie = cookieOf(first)

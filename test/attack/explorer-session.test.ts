@@ -71,7 +71,7 @@ function ask(url: string, method: string, headers: Readonly<Record<string, strin
 const beside = (page: string, name: string) => `${page.split('#')[0]}${name}`
 
 describe('the answers to the explorer page', () => {
-  test('have a strict content security policy, and are private (UI07)', async () => {
+  test('have a strict content security policy, and headers that keep other sites out (UI07)', async () => {
     const index = await (await fetch(open.url)).text()
     const assets = [...index.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, name = '']) => name)
     expect(assets.length).toBeGreaterThan(1)
@@ -109,7 +109,7 @@ describe('the answers to the explorer page', () => {
     expect(index, 'nothing inline').not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/)
   })
 
-  test('have fixed types, and hold no resource (UI08)', async () => {
+  test('are HTML at the page and its frame, hold no resource, and refuse other methods than GET and HEAD (UI08)', async () => {
     for (const [name, type] of [
       ['', /^text\/html/],
       ['frame.html', /^text\/html/],

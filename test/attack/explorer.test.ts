@@ -135,7 +135,7 @@ requires(
     expect(page.context().pages()).toHaveLength(1)
   }
 
-  test('code that runs in a page without protection is noticed by this test', async () => {
+  test('the checks of these tests notice code that runs in a page without protection', async () => {
     const harmed = await listening(
       createServer((_, response) => {
         response.setHeader('content-type', 'text/html')
@@ -242,7 +242,7 @@ requires(
     expect(formula?.height).toBeLessThan(2000)
   })
 
-  test('the text of a permalink runs nothing (UI06)', async () => {
+  test('code in a permalink does not run (UI06)', async () => {
     const page = await tabs.open(
       `${explorer.url}#__proto__=x&constructor=y&view=<img+src=x+onerror=${act}>&q="><script>${act}</script>&in=javascript:alert(1)`,
     )
@@ -250,7 +250,7 @@ requires(
     await unharmed(page)
   })
 
-  test('messages from other windows are ignored (UI14)', async () => {
+  test('messages that are posted to its window are ignored (UI14)', async () => {
     const page = await tabs.open(at('plain.txt'))
     await page.getByRole('main').getByText('last').first().waitFor()
     const before = await page.locator('body').innerText()

@@ -43,7 +43,7 @@ const listed = ['pub/dir/in.md', 'pub/fine.md', 'pub/finedir/in.md', 'pub/open.m
 const denied = ['pub/link.md', 'pub/folder/plan.md', 'pub/twice.md', 'pub/deep/more.md', 'pub/folder/deep/more.md']
 
 describe.each([false, true])('links to hidden files (without directory descriptors: %s)', (portable) => {
-  test('are absent: in listings, reads, directories and completions', async () => {
+  test('are absent from listings, reads, directories and completions of a caller who may not see the files', async () => {
     const catalog = await serve(portable)
     const view = catalog.view(guest)
     const paths = async (who: Principal) =>
@@ -89,7 +89,7 @@ describe.each([false, true])('links to hidden files (without directory descripto
     }
   })
 
-  test('report no change of their target', async () => {
+  test('report no change of their target to a caller who may not see it', async () => {
     const catalog = await serve(portable)
     const listen = async (who: Principal) => {
       const told: ViewChange[] = []

@@ -9,7 +9,7 @@ const canary = 'CANARY-51c3aa'
 
 const { folder, open } = useFiles(canary)
 
-test('a root that is /, relative, missing or a file is refused, with advice (PT29)', async () => {
+test('a root that is /, a folder of the system, relative, missing or a file is refused with the reason (PT29)', async () => {
   folder.write({ file: '' })
   const refusal = (root: string) =>
     files({ root }).then(
@@ -52,7 +52,7 @@ test('a root with a final slash, or behind a link, stays the directory that it w
   expect(await textAt(provider, 'f')).toBe('inside')
 })
 
-test('a home directory as root is served with a warning (PT29)', async () => {
+test('a home directory as root is opened with a warning (PT29)', async () => {
   vi.stubEnv('HOME', folder.root)
   const log = vi.fn()
   try {

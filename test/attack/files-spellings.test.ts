@@ -117,7 +117,7 @@ const windowsAliases = [
   ],
 ]
 
-test('on Windows, names with characters that are special to the system are absent (PT36)', async () => {
+test('on Windows, names that the system takes for other files, streams or devices are absent (PT36)', async () => {
   folder.write({
     '2024/plan.md': 'CANARY',
     'a.md': 'open',
@@ -179,7 +179,7 @@ test('without directory descriptors, names that Windows would split are not open
 })
 
 test.each(['linux', 'darwin'] as const)(
-  'on %s, characters that are special to Windows are ordinary (PT36)',
+  'on %s, names that are special to Windows are ordinary (PT36)',
   async (platform) => {
     const names = ['2024\\plan.md', 'a.md.', 'a.md:stream', 'con', 'nul.txt']
     folder.write(Object.fromEntries(names.map((name) => [name, name])))

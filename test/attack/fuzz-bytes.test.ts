@@ -88,7 +88,7 @@ describe('the next request is answered after', () => {
     )
   })
 
-  test('random headers over HTTP, each of which gets a known status', async () => {
+  test('random headers over HTTP, which get only known statuses', async () => {
     const names = fc.constantFrom(
       'Host',
       'Origin',

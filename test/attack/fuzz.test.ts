@@ -34,7 +34,7 @@ describe('the answer is valid JSON-RPC without secrets for', () => {
     )
   })
 
-  test('random URIs, and is the same if a host percent-encodes the URI again', async () => {
+  test('paths with random percent-encoding, and is the same as for their usual spelling', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     const encodeSome = (text: string, mask: readonly boolean[]) =>
       [...text]
@@ -80,7 +80,7 @@ describe('the answer is valid JSON-RPC without secrets for', () => {
     )
   })
 
-  eachWire(wireNames)('random cursors, over %s', async (name) => {
+  eachWire(wireNames)('random cursors, which are refused, over %s', async (name) => {
     const wire = arena.wire(name)
     const { message } = await arena.ask(wire, 'resources/list')
     const honest = message?.result?.nextCursor as string
@@ -284,7 +284,7 @@ describe('random templates', () => {
     .map(([operator, names]) => `{${operator}${names.map((name) => name.join('')).join(',')}}`)
   const template = fc.array(fc.oneof(expression, expression, tail), { maxLength: 6 }).map((parts) => parts.join(''))
 
-  test('are refused as malformed, or match any URI without an internal error', async () => {
+  test('are refused as malformed, or matched and expanded without an internal error', async () => {
     await hold(
       'templates',
       fc.asyncProperty(

@@ -191,7 +191,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   }, 240_000)
 
-  test('is limited for every git process, as are its time and its files (GT34)', async () => {
+  test('is limited for each git process, as is the size of its files, and the CPU time of a process for one request (GT34)', async () => {
     fillPlainly(repository)
     const limits: string[] = []
     const mark = `TRAP=${folder.path}/limits`
@@ -242,7 +242,7 @@ describe('a gigantic git index', () => {
     truncateSync(path, bytes)
   }
 
-  test('that is made of sparse shared indexes is not copied (BM09)', async () => {
+  test('among the shared indexes is not copied, and the status is answered (BM09)', async () => {
     fillPlainly(repository)
     for (let i = 0; i < 8; i++) sparse(join(repository.gitDir, `sharedindex.${String(i).repeat(40)}`), 500 * mebibyte)
     const asked = await open()

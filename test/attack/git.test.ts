@@ -214,7 +214,7 @@ describe('hostile refs and paths in requests:', () => {
     expect(texts).toEqual(['one\n', 'one\ntwo\n', 'b\n'])
   })
 
-  test('names of refs are taken literally (GT28)', async () => {
+  test('branches named like options, pages or ids are read by their names or full names, and an ambiguous name is refused (GT28)', async () => {
     const { first, second } = fillPlainly(repository)
     for (const [name, at] of [
       ['heads/-x', first],
@@ -271,7 +271,7 @@ describe('programs that a repository tells git to run:', () => {
   /** Where everything is asked for. In all of them the same traps are set, as in the test that follows. */
   const asksAll = someOf('whatever is asked for', careless)
 
-  test.each(careless)('no program runs, for any request: %s', async (row, trap, args) => {
+  test.each(careless)('no program runs for a request: %s', async (row, trap, args) => {
     fillPlainly(repository)
     arm(repository, traps)
     traps.clear()
@@ -284,7 +284,7 @@ describe('programs that a repository tells git to run:', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('nothing runs in a repository with all of these settings (GT08, GT09, GT11, GT12, GT13)', async () => {
+  test('no program runs in a repository that sets a monitor, conversions, filters, hooks and remotes at once (GT08, GT09, GT11, GT12, GT13)', async () => {
     const { first, second } = fillPlainly(repository)
     arm(repository, traps)
     repository.write('staged.txt', 'staged\n')
@@ -301,7 +301,7 @@ describe('programs that a repository tells git to run:', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('git does not write the index (GT12)', async () => {
+  test('a read of the status does not write the index (GT12)', async () => {
     fillPlainly(repository)
     const index = join(repository.gitDir, 'index')
     const before = readFileSync(index)
@@ -367,7 +367,7 @@ describe('programs that a repository tells git to run:', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('no variable of the server environment reaches git (GT31)', async () => {
+  test('variables for git in the environment of the server have no effect (GT31)', async () => {
     const { second } = fillPlainly(repository)
     const other = folder.repository('other')
     other.write('a.txt', 'elsewhere\n')
@@ -489,7 +489,7 @@ describe('files of a git directory that point elsewhere:', () => {
     expect(await outcome(git({ repository: repository.dir, alternates: [between.dir] }))).toBe('unavailable')
   })
 
-  test('an alternate that is added later is refused, or ignored (GT16)', async () => {
+  test('objects of an alternate that is added later are unavailable or absent (GT16)', async () => {
     fillPlainly(repository)
     const late = await git({ repository: repository.dir })
     opened.push(late)
@@ -576,7 +576,7 @@ describe('files of a git directory that point elsewhere:', () => {
     },
   )
 
-  test('a FIFO in place of a file blocks nothing (GT18)', async () => {
+  test('a FIFO in place of a file of the git directory blocks no read, and makes the status unavailable (GT18)', async () => {
     fillPlainly(repository)
     for (const name of ['shallow', 'info/exclude', 'index']) {
       rmSync(join(repository.gitDir, name), { force: true })
@@ -724,7 +724,7 @@ describe('hostile git objects:', () => {
     expect(await asked.text('commits/odd')).not.toContain('\u001b')
   })
 
-  test('endless and endlessly deep trees are listed only as far as requested (GT22)', async () => {
+  test('an enormous tree is listed only as far as the caller reads, and a tree that is too deep has no entries (GT22)', async () => {
     fillPlainly(repository)
     let wide = writeRaw(repository, 'tree', rawTree([['100644', 'x', repository.git('rev-parse', 'HEAD:a.txt')]]))
     for (let i = 0; i < 12; i++)
@@ -806,7 +806,7 @@ describe('hostile git objects:', () => {
     expect(await asked.text('HEAD/loose.txt')).toBe('loose\n')
   })
 
-  test('while a branch moves, and objects are packed and pruned, a read gives one version or none (GT27)', async () => {
+  test('while a branch moves, and objects are packed and pruned, each read gives one whole version (GT27)', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     const texts = new Set(['one\n', 'one\ntwo\n'])
@@ -873,7 +873,7 @@ describe('hostile git objects:', () => {
     expect(forged.split('\n').filter((line) => line.startsWith('commit '))).toHaveLength(1)
   })
 
-  test('text in another encoding is decoded if the encoding is declared, and marked otherwise (GT33)', async () => {
+  test('text in another encoding is decoded if the encoding is declared, and has replacement characters otherwise (GT33)', async () => {
     repository.write('a.txt', 'one\n')
     repository.git('add', '-A')
     const tree = repository.git('write-tree')
@@ -966,12 +966,14 @@ describe('git processes that misbehave:', () => {
     expect(await read(new AbortController().signal)).toBe('unavailable')
   })
 
-  test('a git that writes endlessly is killed (GT34)', async () => {
+  test('a git that writes endlessly is killed, and the answer is truncated (GT34)', async () => {
     fillPlainly(repository)
-    const asked = await open({ git: except('diff-tree', 'exec yes'), maxBytes: 1024 * 1024 })
+    const mark = `TRAP=${folder.path}/endless`
+    const asked = await open({ git: except('diff-tree', `${mark} exec yes`), maxBytes: 1024 * 1024 })
     const page = await asked.read('commits/HEAD')
     expect(page.meta).toEqual({ 'dev.hikidashi/truncated': true })
     expect('text' in page && page.text.length).toBeLessThan(1024 * 1024)
+    await expect.poll(() => processesWith(mark), { timeout: 20_000 }).toEqual([])
   })
 
   test('a git cat-file that dies is started again, and the request is answered (GT34)', async () => {
@@ -991,7 +993,7 @@ describe('git processes that misbehave:', () => {
     }
   })
 
-  test('an invalid answer of git cat-file counts as no answer (GT34)', async () => {
+  test('an invalid answer of git cat-file makes a read unavailable (GT34)', async () => {
     fillPlainly(repository)
     const asked = await open({ git: except('cat-file', "exec sh -c 'while read x; do echo canary canary; done'") })
     expect(await outcome(asked.read('HEAD/a.txt'))).toBe('unavailable')

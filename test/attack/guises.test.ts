@@ -82,7 +82,7 @@ describe('in a terminal,', () => {
     },
   )
 
-  test('control characters in names of files and in configurations are not printed (UI21)', async () => {
+  test('control characters in names of files and in arguments are not printed (UI21)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))
     for (const text of steering) writeFileSync(join(folder, `a${text.replaceAll('/', '')}b`), '')
     for (const args of [

@@ -76,7 +76,7 @@ describe('HTTP headers of a request:', () => {
       expect((await ask({ accept })).status, accept).toBe(200)
   })
 
-  test('a protocol version header that is missing, different or repeated is refused with -32020 or -32022 (HT09)', async () => {
+  test('a header of the protocol version or method that is missing, different or repeated is refused with -32020 or -32022 (HT09)', async () => {
     for (const version of [
       undefined,
       '2025-11-25',

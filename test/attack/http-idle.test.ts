@@ -74,7 +74,7 @@ describe('connections without a request', () => {
   test.each([
     ['send nothing', ''],
     ['send a part of a request', 'POST /mcp HTTP/1.1\r\nHost: '],
-  ])('that %s block no other client, however many there are', async (_, said) => {
+  ])('that %s block no other client, even if they are as many as the server allows', async (_, said) => {
     const service = await serve()
     await silent(service, defaultLimits.connections, said)
     expect(await others(service, 99)).toBe(99)

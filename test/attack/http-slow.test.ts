@@ -48,7 +48,7 @@ describe('slow HTTP clients', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('that do not read their large answers share one limit, and other clients are served (HT21)', async () => {
+  test('that do not read their large answers make memory grow by less than 2,300 MiB, and another client is served (HT21)', async () => {
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }
     const body = bodyOf(large)
@@ -81,7 +81,7 @@ describe('slow HTTP clients', () => {
     expect(left).toBeLessThanOrEqual(descriptors)
   })
 
-  test('are disconnected, and other clients do not notice (HT18, HT21)', async () => {
+  test('are disconnected, and another client is answered meanwhile (HT18, HT21)', async () => {
     // More than the buffers of the system between the two take.
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }

@@ -20,7 +20,7 @@ afterAll(() => {
 const { fresh, urlOf, small, large } = freshWires(() => world)
 
 describe('the end of the input of a stdio server:', () => {
-  test.each(revisions)('an idle process exits at once, over stdio %s', async (version) => {
+  test.each(revisions)('an idle process exits with code 0, over stdio %s', async (version) => {
     const wire = await fresh(version)
     wire.target.input.end()
     expect(await ended(wire.target, soon)).toBe(0)
@@ -56,17 +56,14 @@ describe('the end of the input of a stdio server:', () => {
     },
   )
 
-  test.each(revisions)(
-    'a client that neither writes nor reads does not prevent the exit, over stdio %s',
-    async (version) => {
-      const wire = await fresh(version, 1000)
-      wire.pipe.pause()
-      for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
-      await sleep(300)
-      wire.target.input.end()
-      expect(await ended(wire.target, soon)).toBe(0)
-    },
-  )
+  test.each(revisions)('a client that reads no answers does not prevent the exit, over stdio %s', async (version) => {
+    const wire = await fresh(version, 1000)
+    wire.pipe.pause()
+    for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
+    await sleep(300)
+    wire.target.input.end()
+    expect(await ended(wire.target, soon)).toBe(0)
+  })
 
   test('with hundreds of requests queued behind hanging ones, the process exits', async () => {
     const wire = await fresh('2026-07-28', 1000)

@@ -74,18 +74,21 @@ describe('hostile messages:', () => {
       expect((await tell(wire, requestOf(wire, { method }))).message?.error?.code).toBe(-32600)
   })
 
-  eachWire(wireNames)('params that are not an object are refused over %s (JR09)', async (name) => {
-    const wire = arena.wire(name)
-    for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
-      const { message, raw } = await tell(wire, requestOf(wire, { params }))
-      expect(message?.error?.code, raw.toString()).toBe(-32602)
-    }
-    expect((await tell(wire, without(requestOf(wire), 'params'))).message?.error?.code).toBe(-32602)
-    for (const uri of [null, 0, true, [], {}, [control().uri], { toString: control().uri }, undefined]) {
-      const { message, raw } = await tell(wire, requestOf(wire, { params: withMeta({ uri }, wire.modern) }))
-      expect(message?.error?.code, raw.toString()).toBe(-32602)
-    }
-  })
+  eachWire(wireNames)(
+    'params that are not an object, or whose uri is not a string, are refused over %s (JR09)',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
+        const { message, raw } = await tell(wire, requestOf(wire, { params }))
+        expect(message?.error?.code, raw.toString()).toBe(-32602)
+      }
+      expect((await tell(wire, without(requestOf(wire), 'params'))).message?.error?.code).toBe(-32602)
+      for (const uri of [null, 0, true, [], {}, [control().uri], { toString: control().uri }, undefined]) {
+        const { message, raw } = await tell(wire, requestOf(wire, { params: withMeta({ uri }, wire.modern) }))
+        expect(message?.error?.code, raw.toString()).toBe(-32602)
+      }
+    },
+  )
 
   eachWire(wireNames)(
     'an id that is neither a string nor an integer is refused, and a valid one is returned unchanged, over %s (JR06)',
@@ -122,7 +125,7 @@ describe('hostile messages:', () => {
     },
   )
 
-  eachWire(wireNames)('members with names such as __proto__ change nothing over %s (JR03)', async (name) => {
+  eachWire(wireNames)('members with names such as __proto__ are ignored or refused over %s (JR03)', async (name) => {
     const wire = arena.wire(name)
     const evil = '{"polluted":"yes","toString":1,"uri":"file:///etc/passwd"}'
     const inject = (json: string, where: string) =>
@@ -195,73 +198,76 @@ describe('hostile messages:', () => {
 })
 
 describe('hostile params:', () => {
-  eachWire(wireNames)('a megabyte of wrong params gets a short error over %s (JR32)', async (name) => {
-    const wire = arena.wire(name)
-    const long = 'y'.repeat(600_000)
-    const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))
-    const asked: readonly (readonly [string, Params])[] = [
-      ['resources/list', { cursor: long }],
-      ['resources/list', { cursor: nested }],
-      ['resources/templates/list', { cursor: long }],
-      ['resources/directory/read', { uri: long }],
-      ['skills/get', { uri: long }],
-      ['skills/get', { uri: nested }],
-      ['skills/list', { cursor: long }],
-      ['skills/list', { cursor: nested }],
-      ['resources/directory/read', { uri: nested }],
-      ['resources/directory/read', { uri: arena.world.address, cursor: long }],
-      ['completion/complete', { ref: long, argument: long }],
-      ['completion/complete', { ref: { type: long, uri: long }, argument: { name: 'path', value: '' } }],
-      ['completion/complete', { ref: { type: 'ref/resource', uri: long }, argument: { name: long, value: long } }],
-      [
-        'completion/complete',
-        { ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }, argument: nested },
-      ],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: '' },
-          context: long,
-        },
-      ],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: '' },
-          context: { arguments: nested },
-        },
-      ],
-      [
-        'completion/complete',
-        {
-          ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-          argument: { name: 'path', value: '' },
-          context: { arguments: { a: long } },
-        },
-      ],
-      ['completion/complete', { ref: { type: 'ref/prompt', name: long }, argument: { name: long, value: long } }],
-      ['tools/list', { cursor: nested }],
-      ['resources/read', { uri: nested }],
-      ...(wire.transport === 'http' && wire.modern
-        ? []
-        : ([
-            ['resources/read', { uri: long }],
-            ['prompts/get', { name: long }],
-            ['tools/call', { name: long, arguments: nested }],
-          ] as const)),
-    ]
-    for (const [method, params] of asked) {
-      const { message, raw } = await arena.ask(wire, method, params)
-      if (method === 'tools/list') continue
-      expect(message?.error, `${method} ${raw.subarray(0, 200)}`).toBeDefined()
-      expect(raw.length, method).toBeLessThan(1024)
-    }
-    const valueOfMegabytes = {
-      ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-      argument: { name: 'path', value: 'a/'.repeat(400_000) },
-    }
-    expect((await arena.ask(wire, 'completion/complete', valueOfMegabytes)).raw.length).toBeLessThan(1024)
-  })
+  eachWire(wireNames)(
+    'wrong params of 600,000 characters or 20,000 members get a short error over %s (JR32)',
+    async (name) => {
+      const wire = arena.wire(name)
+      const long = 'y'.repeat(600_000)
+      const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))
+      const asked: readonly (readonly [string, Params])[] = [
+        ['resources/list', { cursor: long }],
+        ['resources/list', { cursor: nested }],
+        ['resources/templates/list', { cursor: long }],
+        ['resources/directory/read', { uri: long }],
+        ['skills/get', { uri: long }],
+        ['skills/get', { uri: nested }],
+        ['skills/list', { cursor: long }],
+        ['skills/list', { cursor: nested }],
+        ['resources/directory/read', { uri: nested }],
+        ['resources/directory/read', { uri: arena.world.address, cursor: long }],
+        ['completion/complete', { ref: long, argument: long }],
+        ['completion/complete', { ref: { type: long, uri: long }, argument: { name: 'path', value: '' } }],
+        ['completion/complete', { ref: { type: 'ref/resource', uri: long }, argument: { name: long, value: long } }],
+        [
+          'completion/complete',
+          { ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }, argument: nested },
+        ],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: '' },
+            context: long,
+          },
+        ],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: '' },
+            context: { arguments: nested },
+          },
+        ],
+        [
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value: '' },
+            context: { arguments: { a: long } },
+          },
+        ],
+        ['completion/complete', { ref: { type: 'ref/prompt', name: long }, argument: { name: long, value: long } }],
+        ['tools/list', { cursor: nested }],
+        ['resources/read', { uri: nested }],
+        ...(wire.transport === 'http' && wire.modern
+          ? []
+          : ([
+              ['resources/read', { uri: long }],
+              ['prompts/get', { name: long }],
+              ['tools/call', { name: long, arguments: nested }],
+            ] as const)),
+      ]
+      for (const [method, params] of asked) {
+        const { message, raw } = await arena.ask(wire, method, params)
+        if (method === 'tools/list') continue
+        expect(message?.error, `${method} ${raw.subarray(0, 200)}`).toBeDefined()
+        expect(raw.length, method).toBeLessThan(1024)
+      }
+      const valueOfMegabytes = {
+        ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+        argument: { name: 'path', value: 'a/'.repeat(400_000) },
+      }
+      expect((await arena.ask(wire, 'completion/complete', valueOfMegabytes)).raw.length).toBeLessThan(1024)
+    },
+  )
 })

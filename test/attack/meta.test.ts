@@ -182,7 +182,7 @@ describe('_meta of a request:', () => {
     },
   )
 
-  test('a session does not keep client information of its requests (JR26)', async () => {
+  test('a session keeps less than a megabyte of the capabilities and names that its client sends (JR26)', async () => {
     const junk = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     // What is in use once everything is put away that can be, in MiB.
     const inUse = async () => {
@@ -234,7 +234,7 @@ describe('_meta of a request:', () => {
     }
   })
 
-  test('an invalid initialize is refused, and older revisions are not offered 2026-07-28 (JR22)', async () => {
+  test('an invalid initialize is refused, and one for 2026-07-28 or an unknown revision is offered 2025-11-25 (JR22)', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     for (const params of [
       {},

@@ -224,7 +224,7 @@ requires(
     return JSON.stringify(content)
   }
 
-  test('without the allow-list, the hidden metric is visible to the test', async () => {
+  test('a query without the allow-list shows the hidden metric', async () => {
     expect(JSON.stringify(await ask('canary_total'))).toContain('424242')
   })
 
@@ -253,7 +253,7 @@ requires(
     )
   })
 
-  test.each(denied)('the query %j never reaches the hidden metric', async (query) => {
+  test.each(denied)('the query %j is refused before anything is sent', async (query) => {
     for (const params of [{}, { start: '-1h' }, { as: 'chart' }, { as: 'csv' }])
       await expect(read(query, params)).rejects.toMatchObject({
         kind: 'invalid',

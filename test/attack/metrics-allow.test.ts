@@ -50,7 +50,7 @@ const queriesTo = ({ asked }: StandIn) =>
   asked.filter(({ path }) => path.startsWith('query')).map(({ fields }) => fields.get('query') ?? '')
 
 describe('a mount with an allow-list of metrics', () => {
-  test('lists, completes and shows the allowed metrics', async () => {
+  test('lists and completes only the allowed metrics, and shows them', async () => {
     const { provider, read, api } = await open()
     expect(await listed(provider)).toEqual(['series/http_requests_total', 'series/up'])
     const complete = async (template: string | undefined, name: string, value: string, metric = '') => {
@@ -84,7 +84,7 @@ describe('a mount with an allow-list of metrics', () => {
     expect(JSON.stringify(completed)).not.toContain('canary')
   })
 
-  test('answers "not found" for any other metric, as for an absent one, without a request to Prometheus', async () => {
+  test('answers "not found" for any other metric, as for an absent one, without a query to Prometheus', async () => {
     const { api, failureOf } = await open()
     for (const suffix of ['', '?as=chart', '?as=csv', '?match={job="x"}']) {
       const absent = await failureOf(`series/absent_total${suffix}`)

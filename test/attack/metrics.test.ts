@@ -55,7 +55,7 @@ const matrix = (result: string) => `{"status":"success","data":{"resultType":"ma
 
 describe('a hostile Prometheus server:', () => {
   test.each([301, 302, 303, 307, 308])(
-    'a redirect with %i is not followed with credentials (SS06, SS07, SS19)',
+    'a redirect with %i is not followed, and the error names neither its target nor the credentials (SS06, SS07, SS19)',
     async (status) => {
       let count = 0
       const read = await hostile((_, response) => {

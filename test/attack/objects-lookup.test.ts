@@ -23,13 +23,13 @@ vi.setConfig({ testTimeout: 120_000 })
 afterEach(() => names.clear())
 
 const places: readonly (readonly [what: string, addresses: readonly string[]])[] = [
-  ['where machines are given their credentials', ['169.254.169.254']],
-  ['such a place of IPv6', ['fd00:ec2::254']],
-  ['such a place, written as an address of IPv6', ['::ffff:169.254.169.254']],
-  ['such a place beside an honest one', ['203.0.113.7', '169.254.169.254']],
+  ['a cloud metadata service', ['169.254.169.254']],
+  ['a cloud metadata service of IPv6', ['fd00:ec2::254']],
+  ['a cloud metadata service written as an address of IPv6', ['::ffff:169.254.169.254']],
+  ['a cloud metadata service beside another address', ['203.0.113.7', '169.254.169.254']],
 ]
 
-test.each(places)('a host name that resolves to %s is not connected to (SS04)', async (_, addresses) => {
+test.each(places)('no request is sent to a host name that resolves to %s (SS04)', async (_, addresses) => {
   names.set(
     'rebound.example',
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),

@@ -179,7 +179,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s):', (name) => 
     }
   })
 
-  test('an object that is replaced between two requests is read again (S309)', async () => {
+  test('a range of an object that is replaced between two requests has the text of one version (S309)', async () => {
     store.table.put('log.txt', 'a'.repeat(50_000))
     let count = 0
     store.intercept = ({ method, query }) => {
@@ -393,7 +393,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s):', (name) => 
     expect(await failure(readText(provider, 'a'))).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('a compressed answer is not unpacked beyond the limit (SS14)', async () => {
+  test('a compressed listing that expands to 64 MiB is refused (SS14)', async () => {
     store.intercept = (_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
       response.end(gzipSync(Buffer.alloc(64 * 2 ** 20, ' ')))
@@ -591,7 +591,7 @@ describe('the credentials of an object store:', () => {
     }
   })
 
-  test('anonymous access must be configured, and is refused if the store requires credentials (S318)', async () => {
+  test('requests with anonymous access carry no credentials, and fail if the store requires some (S318)', async () => {
     nobody('/nonexistent')
     for (const name of ['s3', 'gcs'] as const) {
       const store = await startSubject(name)

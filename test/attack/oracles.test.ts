@@ -73,7 +73,7 @@ describe('the oracles of the attack tests, after a case,', () => {
     await said(/^O1: stderr/m)
   }, 60_000)
 
-  test('find every spelling of a secret (O1)', () => {
+  test('look for a secret as it is, and in hexadecimal, percent-encoding, JSON, UTF-16 and shifted base64 (O1)', () => {
     const forms = formsOf('cnry0').map(({ form }) => form)
     for (const form of ['raw', 'hex', 'percent-encoded', 'JSON-escaped', 'UTF-16LE', 'base64, shifted by 2'])
       expect(forms).toContain(form)

@@ -34,7 +34,7 @@ afterAll(() => {
 
 /** Ways to write the address of this machine, or of one that hands out credentials. */
 const hosts: Readonly<Record<string, readonly string[]>> = {
-  SS01: [
+  'this machine (SS01)': [
     '127.0.0.1',
     'localhost',
     'localhost.',
@@ -46,15 +46,22 @@ const hosts: Readonly<Record<string, readonly string[]>> = {
     '0x7f.1',
     '0177.0.0.1',
   ],
-  SS02: ['[::ffff:127.0.0.1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[::]', '[fd00:ec2::254]'],
-  SS03: ['169.254.169.254', 'metadata.google.internal', '100.100.100.200', '192.0.0.192'],
-  SS04: ['localhost.localdomain', 'ip6-localhost', '127.0.0.1.nip.io'],
-  SS08: ['user:pw@127.0.0.1', 'rule@127.0.0.1', 'guarded.127.0.0.1'],
+  'an IPv6 address of this machine, or with one in it (SS02)': [
+    '[::ffff:127.0.0.1]',
+    '[::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[::]',
+    '[fd00:ec2::254]',
+  ],
+  'a cloud metadata service (SS03)': ['169.254.169.254', 'metadata.google.internal', '100.100.100.200', '192.0.0.192'],
+  'a name that resolves to this machine (SS04)': ['localhost.localdomain', 'ip6-localhost', '127.0.0.1.nip.io'],
+  'this machine behind a user or another name (SS08)': ['user:pw@127.0.0.1', 'rule@127.0.0.1', 'guarded.127.0.0.1'],
 }
 const schemes = ['http', 'https', 'git', 'ftp', 'ws', 's3', 'postgres', 'file', 'rule', 'jar:http', 'gopher']
 
 describe('an address that a client names', () => {
-  describe.each(Object.entries(hosts))('with a host of row %s of the corpus', (row, names) => {
+  describe.each(Object.entries(hosts))('with %s as its host', (row, names) => {
     eachWire(wireNames, row)('is not fetched with any scheme, for any method, over %s', async (name) => {
       const wire = arena.wire(name)
       for (const host of names)
@@ -75,7 +82,7 @@ describe('an address that a client names', () => {
     })
   })
 
-  test('is not fetched with any port, or without a port (SS09)', async () => {
+  test('is not fetched with any port, valid or not (SS09)', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     for (const at of [22, 25, 6379, 0, 65_536, -1, port])
       for (const uri of [`http://127.0.0.1:${at}/`, `git://127.0.0.1:${at}`, `redis://127.0.0.1:${at}`])
@@ -175,7 +182,7 @@ describe('a hostile server that the client connects to:', () => {
     },
   )
 
-  test('endless redirects, and redirects to invalid places, are given up (SS07)', async () => {
+  test('endless redirects are given up, and no other address is contacted (SS07)', async () => {
     let count = 0
     const server = await hostile((request, response) => {
       count++

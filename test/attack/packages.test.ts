@@ -116,7 +116,7 @@ describe('lock files of packages:', () => {
     {},
     null,
     1,
-  ])('the version %j is ignored', async (version) => {
+  ])('a package with the version %j in a lock file is not listed', async (version) => {
     npmLock({ 'node_modules/good': { version } })
     expect(await listPaths(await open())).toEqual([])
   })
@@ -133,7 +133,7 @@ describe('lock files of packages:', () => {
       await expect(read(provider, path)).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test.each(Object.keys(lockFiles))('%s of 100 MB is refused, and is served again once it is small', async (name) => {
+  test.each(Object.keys(lockFiles))('%s of 100 MB is refused, and is read again once it is small', async (name) => {
     folder.write({ [name]: `{"packages":{}}${' '.repeat(100 * 1024 * 1024)}` })
     const provider = await open()
     await expect(listPaths(provider)).rejects.toMatchObject({ kind: 'unavailable' })
@@ -148,7 +148,7 @@ describe('lock files of packages:', () => {
     ],
     ['pnpm-lock.yaml', `packages:\n${Array.from({ length: 1_000_000 }, (_, i) => `  p${i}@1:\n`).join('')}`],
     ['yarn.lock', Array.from({ length: 700_000 }, (_, i) => `p${i}@1:\n  version 1\n`).join('')],
-  ])('%s with too many packages is refused, and other requests run meanwhile', async (name, text) => {
+  ])('%s with too many packages is refused, and other work runs meanwhile', async (name, text) => {
     folder.write({ [name]: text })
     const provider = await open()
     let turns = 0
@@ -216,7 +216,7 @@ describe('an installed package', () => {
     },
   )
 
-  test('serves nothing through symbolic links, nor through hard links but those of pnpm', async () => {
+  test('of npm serves nothing through symbolic or hard links', async () => {
     writeFileSync(join(folder.outside, 'secret.md'), 'outside canary')
     writeFileSync(join(folder.outside, 'package.json'), manifest('1.0.0'))
     npmLock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/linked': { version: '1.0.0' } })
@@ -239,7 +239,7 @@ describe('an installed package', () => {
       })
   })
 
-  test('of pnpm is read in the store in node_modules, with and without peers, and not through links', async () => {
+  test('of pnpm is read in the store in node_modules, with and without peers, and not through symbolic links', async () => {
     folder.write({
       'pnpm-lock.yaml': `lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      zod@1.0.0:\n\npackages:\n\n  '@s/peer@2.0.0':\n    resolution: {}\n\n  zod@4.6.7:\n    resolution: {}\n\n  gone@1.0.0:\n    resolution: {}\n\nsnapshots:\n\n  '@s/peer@2.0.0(zod@4.6.7)': {}\n`,
     })

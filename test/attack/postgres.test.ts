@@ -452,7 +452,7 @@ describe('the role of a database mount', () => {
     ['owns a table', 'ALTER TABLE customers OWNER TO strong', 'ALTER TABLE customers OWNER TO postgres'],
     ['may write to a table', 'GRANT INSERT ON customers TO strong', 'REVOKE ALL ON customers FROM strong'],
     [
-      'PG08: may call a function that reads files',
+      'may call a function that reads files (PG08)',
       'GRANT EXECUTE ON FUNCTION pg_read_file(text) TO strong',
       'REVOKE ALL ON FUNCTION pg_read_file(text) FROM strong',
     ],
@@ -469,7 +469,7 @@ describe('the role of a database mount', () => {
   })
 })
 
-test('PostgreSQL gets every statement over the extended protocol, one at a time (PG06)', async () => {
+test('PostgreSQL gets every statement over the extended protocol, which takes one statement at a time (PG06)', async () => {
   const folder = join(import.meta.dirname, '../../src/providers/postgres')
   const asking = readdirSync(folder).filter((file) => /client\.query\(/.test(readFileSync(join(folder, file), 'utf8')))
   expect(asking).toEqual(['session.ts'])
@@ -677,7 +677,7 @@ test('row-level policies see the caller for one transaction only (PG16)', async 
   expect(JSON.parse(await read(await open(), 'owned_by_tenants/rows')).rows).toEqual([])
 }, 120_000)
 
-test('behind a pooler, no state of a session is used (PG17)', async () => {
+test('behind a pooler, each transaction begins with its settings, and no session listens for notifications (PG17)', async () => {
   const proxy = await startDatabaseProxy(database.port)
   proxy.disguise = true
   try {
@@ -695,7 +695,7 @@ test('behind a pooler, no state of a session is used (PG17)', async () => {
   }
 })
 
-test('a table that changes while it is read gives a consistent answer, or an error (PG18)', async () => {
+test('reads of a changing table succeed, or fail as absent or unavailable, and later give its new columns (PG18)', async () => {
   await database.run(
     `CREATE TABLE shifting (id int PRIMARY KEY, a text, b text); INSERT INTO shifting VALUES (1, 'a', 'b'); ${grants}`,
   )
@@ -752,7 +752,7 @@ describe('an encrypted connection to PostgreSQL', () => {
   const at = (port: number, host = 'localhost', query = '') =>
     `${readerUrl().replace(/@[^/]*\//, `@${host}:${port}/`)}${query}`
 
-  test('is made with a valid certificate, also to cancel statements (PG22)', async () => {
+  test('is made with a valid certificate, and its statements can be cancelled (PG22)', async () => {
     const front = await startTlsFront(database.port)
     try {
       const provider = await open({
@@ -815,7 +815,7 @@ describe('an encrypted connection to PostgreSQL', () => {
   })
 })
 
-test('no connection is left open after the attacks on PostgreSQL (PG09)', async () => {
+test('after the attacks, at most the 24 connections of the servers to PostgreSQL are open (PG09)', async () => {
   for (const provider of opened.splice(0)) await provider.close?.()
   // Those of the servers under attack stay: two mounts each, of three servers.
   await until(async () => (await connectionsOf(database)) <= 3 * 2 * 4)

@@ -73,7 +73,7 @@ describe('answers for one principal are not given to another:', () => {
     }
   })
 
-  test('a list that differs between principals is marked private on every page and in every answer (CP02)', async () => {
+  test('lists and resources that differ between principals are marked private, and a resource for all is marked public (CP02)', async () => {
     for (const method of ['resources/list', 'resources/templates/list'])
       expect((await ask(server.url, tokens.ann, method)).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://people/all.txt')).json().result?.cacheScope).toBe('private')
@@ -131,7 +131,7 @@ describe('principals of one catalog', () => {
   const address = 'mem://m'
   const principalOf = (id: string): Principal => ({ id, roles: [id] })
 
-  test('that may see a new resource read it at once and are notified, and the others are not (CP06)', async () => {
+  test('that may see a new resource read it at once and are notified, and others are not notified (CP06)', async () => {
     const provider = live({ 'ann/a': 'a' })
     const access = compileAccess([{ allow: ['ann'], match: 'ann/**' }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider), access }] })
@@ -149,7 +149,7 @@ describe('principals of one catalog', () => {
     await catalog.close()
   })
 
-  test('that ask for the same resource a thousand times at once are judged one by one (CP07)', async () => {
+  test('that ask for the same resource a thousand times at once each get it only if their own rules allow it (CP07)', async () => {
     const provider = live({ secret: 'the secret' })
     const access = compileAccess([{ allow: ['ann'] }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider, { waiting: 2000 }), access }] })

@@ -74,7 +74,7 @@ describe('a hostile mounted server:', () => {
     },
   )
 
-  test('an endless answer is cut off, in bytes and in time (SS13)', async () => {
+  test('an endless answer is cut off, and a missing answer is given up (SS13)', async () => {
     const view = await hostile(
       (method, _, response) => {
         if (method !== 'resources/read') return void 0
@@ -120,7 +120,7 @@ describe('a hostile mounted server:', () => {
     expect(told).not.toMatch(/the-secret-of|db-1|\/srv|x-key/i)
   })
 
-  test('the token of our caller is never passed on (TK16)', async () => {
+  test('a token among the params of our caller, and its id, are not passed on (TK16)', async () => {
     const seen: string[] = []
     const view = await hostile((_, params, __, request) => {
       seen.push(JSON.stringify([request.rawHeaders, params]))
@@ -241,7 +241,7 @@ describe('a hostile mounted server:', () => {
     expect(JSON.stringify(answers)).not.toMatch(/claimed/i)
   })
 
-  test('endlessly nested _meta is removed', async () => {
+  test('a member of _meta that is nested 400 levels deep is removed', async () => {
     let nested: unknown = 'the end'
     for (let depth = 0; depth < 400; depth++) nested = { nested }
     const view = await hostile(() => ({
@@ -252,7 +252,7 @@ describe('a hostile mounted server:', () => {
     expect(JSON.parse(told)[0].result.resources).toHaveLength(1)
   })
 
-  test('spellings of a URI that the server takes for one do not open a way around a rule', async () => {
+  test('no spelling of a URI bypasses an access rule', async () => {
     const asked: unknown[] = []
     const view = await hostile(
       (_, params) => {

@@ -231,7 +231,7 @@ describe('secrets in tables:', () => {
     )
   })
 
-  test('a row far from the header is redacted as well, and one without a header by its id (SE26)', async () => {
+  test('a row far from the header is redacted as well, and a row without a header by the access key id in it (SE26)', async () => {
     const row = (i: number) => `${i},user${i},staplehorse\n`
     const text = `id,login,password\n${Array.from({ length: 50_000 }, (_, i) => row(i)).join('')}`
     const provider = redacted(ranged({ 'a.csv': text }), { redactor })
@@ -484,7 +484,7 @@ describe('private keys without a PEM frame:', () => {
   })
 })
 
-describe('secrets in prose:', () => {
+describe('secrets in code, settings and prose:', () => {
   const { planted: value } = password()
   const word = 'hunterhorse'
   test.each<[string, string, readonly string[]]>([
@@ -696,7 +696,7 @@ test('of a withheld file, a range at its end is withheld too (SE22)', async () =
   }
 })
 
-test('a file without a secret is searched once, and a read of its end is taken from the searched text (SE22)', async () => {
+test('a read of the end of a file reads the whole file once, and searches it once (SE22)', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,
@@ -855,7 +855,7 @@ test.each<[string, string]>([
   ['Makefile', 'DB_PASSWORD ?= horsebattery\n'],
   ['a.rs', 'let password = String::from("horsebattery");\n'],
   ['a.php', "define('DB_PASSWORD', 'horsebattery');\n"],
-])('a word after the name of a secret is redacted in %s: %j (SE26)', async (path, text) => {
+])('a word with the name of a secret before or after it is redacted in %s: %j (SE26)', async (path, text) => {
   expect(await shown(text, path)).not.toContain('horsebattery')
 })
 

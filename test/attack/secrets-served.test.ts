@@ -166,7 +166,7 @@ describe('a server with secrets', () => {
     }
   })
 
-  test('opens no debugger for any signal or request, and continues (SE12)', async () => {
+  test('opens no debugger at SIGUSR1, and continues (SE12)', async () => {
     process.kill(arena.http.pid, 'SIGUSR1')
     for (const wire of arena.wires.filter(({ transport }) => transport === 'http'))
       expect((await partOf(wire, `${arena.world.address}/a.txt`)).text).toBe('alpha\n')

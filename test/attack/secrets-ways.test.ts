@@ -164,17 +164,20 @@ describe('a secret', () => {
     ],
   }
 
-  test.each(Object.entries(forms))('%s is disclosed by no feature (SE22)', async (_, { file, text, secrets }) => {
-    const lines = text.split('\n').length - 1
-    for (const [way, make] of Object.entries(ways)) {
-      const answers = await Promise.all(make(file, lines, Buffer.byteLength(text)))
-      for (const answer of answers) expect(leaks(answer, secrets), `${way}: ${answer.slice(0, 2000)}`).toEqual([])
-      expect(
-        answers.some((answer) => answer.includes('"result"')),
-        `${way}: ${answers[0]}`,
-      ).toBe(true)
-    }
-  })
+  test.each(Object.entries(forms))(
+    '%s is disclosed by no read, range, reading, outline, diff or blame of its file (SE22)',
+    async (_, { file, text, secrets }) => {
+      const lines = text.split('\n').length - 1
+      for (const [way, make] of Object.entries(ways)) {
+        const answers = await Promise.all(make(file, lines, Buffer.byteLength(text)))
+        for (const answer of answers) expect(leaks(answer, secrets), `${way}: ${answer.slice(0, 2000)}`).toEqual([])
+        expect(
+          answers.some((answer) => answer.includes('"result"')),
+          `${way}: ${answers[0]}`,
+        ).toBe(true)
+      }
+    },
+  )
 
   test('of any file is in no patch, commit, list, search or context (SE22)', async () => {
     await expect.poll(() => call('search_resources', { query: word, limit: 50 })).toContain('rows.sql')

@@ -135,7 +135,7 @@ describe('detectors of secrets:', () => {
   })
 
   test.each(addresses())(
-    'of $name the secret part is redacted, and the host is kept (SE04)',
+    'of $name only the secret part is redacted (SE04)',
     async ({ name, planted, secret, kept = [] }) => {
       for (const format of someOf(name, formats)) {
         const outputs = await settingsShown(format, writeSettings(format, 'value', planted) ?? '')
@@ -191,7 +191,7 @@ describe('detectors of secrets:', () => {
         expect(leaks(output, pieces), output).toEqual([])
   })
 
-  test('block scalars, binary tags, anchors and aliases of YAML are redacted (SE06)', async () => {
+  test('secrets in block scalars, binary tags, anchors and aliases of YAML are redacted (SE06)', async () => {
     const { planted } = password()
     const base64 = Buffer.from(planted).toString('base64')
     const text = `base: &a ${planted}\npassword: *a\nx: |\n  ${github.planted}\ny: >\n  a\n  ${github.planted}\nz: !!binary ${Buffer.from(`key ${github.planted}`).toString('base64')}\nw: ${base64}\n# was ${planted}\n`
@@ -228,7 +228,7 @@ describe('detectors of secrets:', () => {
     expect(dotenv).toBe('A=${SECRET_HALF}\n')
   })
 
-  test('names of environment variables are shown, and values are not (SE09)', async () => {
+  test('the value of an environment variable is shown only if it is allowed and its name is not that of a secret (SE09)', async () => {
     const provider = env()
     for await (const { path } of provider.list({}, context)) expect(await read(provider, path)).toBe('[redacted]')
     const environment = { npm_config__auth: password().planted, HISTFILE: '/x', PATH: '/bin' }
@@ -450,7 +450,7 @@ describe('redaction of parts:', () => {
       Buffer.concat([Buffer.alloc(41, 1), Buffer.from(planted, 'utf16le'), Buffer.alloc(40, 1)]),
       /withheld: it contains a secret/,
     ],
-  ])('a secret in %s is redacted (SE23)', async (_, bytes, expected) => {
+  ])('a secret in %s is redacted or withheld (SE23)', async (_, bytes, expected) => {
     const output = await read(redacted(memory({ a: { bytes } }), { redactor }), 'a')
     expect(output).toMatch(expected)
     expect(leaks(output.replaceAll('\0', ''), [planted])).toEqual([])

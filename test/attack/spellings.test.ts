@@ -141,7 +141,7 @@ describe('every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is reported in the spelling that was subscribed to, and can be unsubscribed in any other spelling (UR06, UR07, UR16, PT13)', async () => {
+  test('is reported in the spelling that was subscribed to, and can be unsubscribed in another spelling (UR06, UR07, UR16, PT13)', async () => {
     const { catalog, provider } = world()
     const heard: string[] = []
     const subscription = catalog.view(alice).subscribe?.(({ uris }) => heard.push(...uris))

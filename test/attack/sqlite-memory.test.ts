@@ -50,21 +50,24 @@ afterEach(async () => {
 const mostMb = 700
 
 describe.runIf(process.platform === 'linux')('a process that reads SQLite', () => {
-  test.each(Object.keys(bombs))('refuses %s with little memory, and answers other requests (BM06)', async (name) => {
-    const asked = ask(provider)
-    const memory = watchChildren(/sqlite.child/)
-    try {
-      const bomb = outcome(asked.read(`${name}/rows`))
-      expect(await asked.text('plain/rows')).toContain('one')
-      expect(['too-large', 'unavailable']).toContain(await bomb)
-      expect(memory.peak()).toBeGreaterThan(0)
-      expect(memory.peak()).toBeLessThan(mostMb)
-      // A new process answers.
-      expect(await asked.text('plain/rows')).toContain('one')
-    } finally {
-      memory.stop()
-    }
-  })
+  test.each(Object.keys(bombs))(
+    'refuses the rows of a bomb (%s) with less than 700 MiB of memory, and answers other requests (BM06)',
+    async (name) => {
+      const asked = ask(provider)
+      const memory = watchChildren(/sqlite.child/)
+      try {
+        const bomb = outcome(asked.read(`${name}/rows`))
+        expect(await asked.text('plain/rows')).toContain('one')
+        expect(['too-large', 'unavailable']).toContain(await bomb)
+        expect(memory.peak()).toBeGreaterThan(0)
+        expect(memory.peak()).toBeLessThan(mostMb)
+        // A new process answers.
+        expect(await asked.text('plain/rows')).toContain('one')
+      } finally {
+        memory.stop()
+      }
+    },
+  )
 
   test('has limits of memory and of the sizes of its files (BM06)', async () => {
     await ask(provider).text('plain/rows')

@@ -106,7 +106,7 @@ describe('a flood of bad tokens', () => {
   })
 })
 
-test('requests without a valid token are recorded as anonymous (TK32)', async () => {
+test('requests without a valid token are recorded without a principal (TK32)', async () => {
   expect((await read(server.url, undefined, openUri)).status).toBe(401)
   expect((await read(server.url, 'two words', openUri)).status).toBe(400)
   const found = await eventually(

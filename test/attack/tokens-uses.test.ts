@@ -22,7 +22,7 @@ describe('opaque tokens', () => {
     scope: 'files:read',
   })
 
-  test('are accepted exactly while their issuer says that they are active (TK18)', async () => {
+  test('are accepted only if their issuer says that they are active and valid, and then without another request (TK18)', async () => {
     tokens.asked.opaque.set('opaque-token-that-is-good', { ...active(), exp: nowInSeconds() + 600 })
     await tokens.expectGood('opaque-token-that-is-good', 'active')
     const wrong = {
@@ -130,7 +130,7 @@ describe('tokens inside the server', () => {
     }
   })
 
-  test('are two callers if they come on one connection (TK26)', async () => {
+  test('on one connection are judged one by one, and a stream ends when its own token expires (TK26)', async () => {
     const staff = await tokens.good.mint({ sub: 'ada', groups: ['staff'], scope: 'admin' })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {

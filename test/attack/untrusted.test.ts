@@ -97,7 +97,7 @@ const hello = [
   { jsonrpc: '2.0', id: 2, method: 'resources/list' },
 ]
 
-describe('without trust, a configuration in the current folder has no effect on', () => {
+describe('without trust, the parts of a configuration that reach beyond its folder have no effect on', () => {
   test.each<readonly [readonly string[], number, string]>([
     [['ls', '--recursive'], 0, 'file:///repository/README.md'],
     [['tree'], 0, 'README.md'],
@@ -176,7 +176,7 @@ describe('without trust, a configuration in the current folder has no effect on'
     [['ls', 'mcp://url/']],
     [['stat', 'git://own/']],
     [['access', 'check', '']],
-  ])('the Tab key behind %j, which prints nothing either', async (words) => {
+  ])('completion in a shell after %j, which names none of these parts', async (words) => {
     const result = await run(['__complete', 'words', ...words], options())
     expect(result).toMatchObject({ code: 0, err: '' })
     expect(result.out).not.toMatch(/mcp:|git:|private/)
@@ -235,7 +235,7 @@ describe('trust in a configuration', () => {
     expect((await runHere(['trust', '--revoke'], options())).code).toBe(4)
   })
 
-  test('does not extend to the same content at another place, nor through a link', async () => {
+  test('does not extend to another folder with a link to the configuration', async () => {
     const other = join(home, 'other')
     await mkdir(other)
     await symlink(join(home, 'private'), join(other, 'linked'))
@@ -340,7 +340,7 @@ describe('settings that protect data:', () => {
     expect(await readdir(join(home, 'private'))).toEqual(['secret.md', 'token'])
   })
 
-  test('a secret outside the folder is not read', async () => {
+  test('a secret outside the folder is left out, with a message', async () => {
     await write({ cursorSecret: { file: '../private/token' } })
     const result = await run(['ls'], options())
     expect(result.err).toContain('cursorSecret (reads ../private/token)')

@@ -249,7 +249,7 @@ describe('a hostile web origin:', () => {
     secure.close()
   })
 
-  test('endless redirects, and redirects to invalid places, are given up (SS07)', async () => {
+  test('endless redirects are given up, and addresses in other headers and in the page are not requested (SS07)', async () => {
     origin.answer = (request, response) => response.writeHead(302, { location: `${request.url}x` }).end()
     expect((await failureOf(readerOf()())).message).toMatch(/more than 5 times/)
     expect(origin.requests).toHaveLength(6)
@@ -376,7 +376,7 @@ describe('a hostile web origin:', () => {
     }
   })
 
-  test('an answer that expands beyond the limit, or is compressed twice, is cut off (SS14)', async () => {
+  test('an answer that expands beyond the limit is cut off, and one that is compressed twice is refused (SS14)', async () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024)
     const packed = [
       ['gzip', gzipSync(zeros)],

@@ -126,7 +126,7 @@ suite('s3, a gateway of Ceph', () => {
     })
   })
 
-  test('treats unreadable objects as absent, and names a bucket that may not be listed', async () => {
+  test('treats unreadable objects as absent, and names the right or the bucket that a listing lacks', async () => {
     const provider = await open({ keys: other })
     await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'not-found' })
     await expect(provider.stat?.('a.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
@@ -141,7 +141,7 @@ suite('s3, a gateway of Ceph', () => {
     })
   })
 
-  test('reads one version, however fast an object changes', async () => {
+  test('reads one version of an object that changes all the time, or gives up', async () => {
     const size = 300_000
     const provider = await open()
     let going = true

@@ -403,7 +403,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a watch`, () => {
-    test('reports the keys of written rows, whichever store wrote them', async () => {
+    test('reports the keys of written and removed rows, whichever store wrote or removed them', async () => {
       const name = fresh()
       const [one, other] = [shared, await open()]
       const told = await listen(one, name)
@@ -502,7 +502,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(leases.filter((lease) => lease !== undefined)).toHaveLength(1)
     })
 
-    test('is renewed as long as its holder lives', async () => {
+    test('is renewed as long as its holder lives, or its holder knows that it was lost', async () => {
       const [one, other] = [shared, await open()]
       const name = fresh()
       const lease = await one.lease(name, 1000)
@@ -530,7 +530,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a store that is closed`, () => {
-    test('refuses every request with the fault "gone"', async () => {
+    test('refuses to read, write, lease and watch with the fault "gone"', async () => {
       const store = await open()
       const rows = store.collection(fresh())
       await put(rows, 'a')

@@ -276,7 +276,7 @@ describe.each(sessions)('a session on $revision over $transport', ({ revision, t
     expect(faultsIn(recorded, openSchema(revision, { closed: true }))).toEqual([])
   })
 
-  test('has a result of every method', () => {
+  test('has results of initialize or server/discover, and of lists, reads, prompts and completions', () => {
     const methods = recorded.flatMap(({ method, message }) => ((message as Said).result ? [method] : []))
     expect([...new Set(methods)].sort()).toEqual(
       [
@@ -295,7 +295,7 @@ describe.each(sessions)('a session on $revision over $transport', ({ revision, t
     expect(resultsOf('resources/templates/list').length).toBeGreaterThan(1)
   })
 
-  test('has every kind of error', () => {
+  test('has every error code of the revision over the transport', () => {
     const codes = new Set(said.flatMap(({ error }) => error?.code ?? []))
     const expected = [-32700, -32600, -32601, -32602, -32603]
     const ofHttp = modern && transport === 'HTTP' ? [-32020, -32022] : []

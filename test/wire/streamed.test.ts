@@ -140,8 +140,8 @@ describe('a large binary content in a session', () => {
 
 describe('a large binary content over HTTP', () => {
   test.each([
-    ['without secrets', undefined],
-    ['with known secrets', createScrubber([secret])],
+    ['if no secret is known', undefined],
+    ['if a secret is known', createScrubber([secret])],
   ])('is sent in parts, with the same bytes as an answer that is made at once, %s', async (_, scrubber) => {
     const { url, view, parts } = await start(scrubber === undefined ? {} : { scrubber })
     const response = await ask(url)

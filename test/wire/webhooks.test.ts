@@ -67,7 +67,7 @@ describe('events/subscribe', () => {
     expect(error).toMatchObject({ code: -32011, data: { kind: 'subscription' } })
   })
 
-  test('refreshes the subscription if it is called again, and signs with both secrets for a while', async () => {
+  test('refreshes the subscription if it is called again with another secret, and then signs with both secrets', async () => {
     const { source, endpoint, secret, subscribe, paramsOf } = await start()
     const first = await subscribe()
     const next = secretOf(64)
@@ -84,7 +84,7 @@ describe('events/subscribe', () => {
     }
   })
 
-  test('creates another subscription for other arguments or another caller, with its own verification', async () => {
+  test('creates another subscription for other arguments or another caller, and verifies the endpoint once for each caller', async () => {
     const { endpoint, other, subscribe, paramsOf } = await start()
     const ids = [await subscribe(), await subscribe({ arguments: {} })].map(({ id }) => id)
     ids.push((await other.ask('events/subscribe', paramsOf())).result?.id)
@@ -120,7 +120,7 @@ describe('events/subscribe', () => {
     expect(endpoint.received).toEqual([])
   })
 
-  test('refuses callers without authentication, and servers without webhooks', async () => {
+  test('is refused for callers without authentication, and by servers without webhooks', async () => {
     const { paramsOf, webhooks } = await start()
     const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: live({ a: '' }) }] })
     cleanups.push(() => catalog.close())
