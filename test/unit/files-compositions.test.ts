@@ -112,7 +112,7 @@ test('a rule about files judges a name in any Unicode composition', async () => 
 test.each([
   ['プロ', ''],
   ['プロ', folderName],
-])('completion finds names in another Unicode composition than the typed %s', async (stem, directory) => {
+])('completion finds names in another Unicode composition than the typed %s, in the folder "%s"', async (stem, directory) => {
   folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
   const view = viewOf(await open())
   const head = directory === '' ? '' : `${directory}/`

@@ -184,7 +184,7 @@ describe('the files of a root are those that git lists', () => {
     expect(files).toContain('all.bak')
   })
 
-  test('as soon as a file is tracked, or ignored', async () => {
+  test('also after a file was added to the git index, and after .gitignore has changed', async () => {
     const at = repository('main', standard)
     dirty(at)
     const provider = await open(at)
@@ -196,7 +196,7 @@ describe('the files of a root are those that git lists', () => {
     expect(await listPaths(provider)).toEqual(expect.arrayContaining(['a.md', 'x.log']))
   })
 
-  test('without running a command of a repository', async () => {
+  test('without running a command that the repository configures', async () => {
     const at = repository('main', standard)
     const ran = join(folder.outside, 'ran')
     const script = join(folder.outside, 'hook')
@@ -229,7 +229,7 @@ describe('another working tree of a repository', () => {
     }
   }
 
-  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main working tree: %s', async (name) => {
+  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main working tree, unless the option "worktrees" is on: %s', async (name) => {
     const at = repository('main', { 'b.md': 'b' })
     git(at, 'worktree', 'add', '-q', '-b', 'other', name)
     expect(await served(at)).toEqual(['b.md'])
@@ -281,7 +281,7 @@ describe('another working tree of a repository', () => {
     }
   })
 
-  test('is recognized after the folder was moved', async () => {
+  test('is left out also after the repository was moved', async () => {
     const at = repository('main', { 'b.md': 'b' })
     git(at, 'worktree', 'add', '-q', 'copy')
     fs.renameSync(at, folder.at('moved'))
@@ -300,7 +300,7 @@ describe('another working tree of a repository', () => {
 })
 
 describe('a git directory in a files mount', () => {
-  test.each(['.bare', 'mirror.git', 'deep/any name'])('is left out, whatever its name is: %s', async (name) => {
+  test.each(['.bare', 'mirror.git', 'deep/any name'])('is left out, whatever its name is, unless the default excludes are off or except it: %s', async (name) => {
     const lib = repository('lib', { 'b.md': 'b' })
     folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
     git(folder.at('main'), 'clone', '-q', '--mirror', lib, name)
@@ -342,8 +342,8 @@ describe('a git directory in a files mount', () => {
     expect(await served(folder.at('x.git/tree'))).toEqual(['b.md'])
   })
 
-  test('is left out like the directories of other version control systems', async () => {
-    const names = ['.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
+  test('is left out, and so are the directories of other version control systems', async () => {
+    const names = ['.git', '.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
     folder.write(Object.fromEntries([...names.map((name) => [`${name}/x`, '']), ['a.md', '']]))
     expect(await served(folder.root)).toEqual(['a.md'])
   })
@@ -385,5 +385,7 @@ describe('.ignore and .hikidashiignore', () => {
     expect(await textAt(provider, 'a.md')).toBe('!not-found')
     folder.write({ '.hikidashiignore': 'b.md\n' })
     expect(await listPaths(provider)).toEqual(['.hikidashiignore', 'a.md'])
+    folder.write({ '.ignore': 'a.md\n' })
+    expect(await listPaths(provider)).toEqual(['.hikidashiignore', '.ignore'])
   })
 })
