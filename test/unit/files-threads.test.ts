@@ -14,7 +14,7 @@ describe('mounted file systems inside a directory', () => {
     '',
   ].join('\n')
 
-  test('are those whose path begins with the path of the directory', () => {
+  test('are those that are mounted below it, and some are assumed if the system does not list its mounts', () => {
     for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
       expect(hasMountsInside(directory, table), directory).toBe(true)
     for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])
@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     await provider.close?.()
   })
 
-  test('stops being read when its caller has left', async () => {
+  test('is not looked up for a request that was aborted', async () => {
     folder.write({ 'a.txt': 'one' })
     const places = await opened()
     await read(places, 'a.txt')

@@ -194,7 +194,7 @@ describe('a watch on a system that watches whole trees', () => {
 })
 
 describe('a watch of each directory', () => {
-  test('is not retried endlessly if the system refuses every watch with an event', async () => {
+  test('is not retried endlessly if, beyond a maximum number of watches, the system reports an error at all of them', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 20, recursive: false })
     await eventually(() => logged.length > 0, 'a warning')
