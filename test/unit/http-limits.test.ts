@@ -157,7 +157,7 @@ describe('limits over HTTP', () => {
     }
   })
 
-  test('on pipelined requests: they wait for each other, and others do not', async () => {
+  test('on pipelined requests: they wait for each other, and requests on other connections do not', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, {})
     const text = (path: string, id: number) => {
