@@ -173,8 +173,8 @@ describe('subscriptions/listen over stdio', () => {
   })
 })
 
-describe('resources/subscribe over stdio', () => {
-  test.each(['2024-11-05', '2025-11-25'])('notifies until it is unsubscribed, on %s', async (version) => {
+describe('resources/subscribe', () => {
+  test.each(['2024-11-05', '2025-11-25'])('notifies over stdio until resources/unsubscribe, in revision %s', async (version) => {
     const provider = live({ a: '', b: '' })
     const client = pipe(provider)
     client.send(initialize(version))
@@ -234,7 +234,7 @@ describe('resources/subscribe over stdio', () => {
     await catalog.close()
   })
 
-  test('is unknown on 2026-07-28, and without sources that report changes', async () => {
+  test('is unknown in revision 2026-07-28, and without sources that report changes', async () => {
     const client = pipe(live({}))
     client.send({ ...subscribe(1, 'file:///r/a'), params: { uri: 'file:///r/a', _meta: meta } })
     await client.answered(1)
@@ -307,7 +307,7 @@ const modernHeaders = {
 }
 
 describe('subscriptions/listen over HTTP', () => {
-  test('streams, ends the watch when the client disconnects, and ends with its result when the server stops', async () => {
+  test('streams to each client, goes on when another client disconnects, and ends with its result when the server stops', async () => {
     const provider = live({ a: '' })
     const { url, close } = await service(provider)
     const filter = { resourceSubscriptions: ['file:///r/a'] }
