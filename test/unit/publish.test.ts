@@ -146,7 +146,7 @@ describe('a bundle with a configuration', () => {
   })
 })
 
-test('the page, the README, the header of the explorer and bundles have the same logo', () => {
+test('the page, the README and the header of the explorer have the same logo, and the icon of a bundle is a PNG of 512 by 512 pixels', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url))
   const mark = read('src/explorer/web/icon.svg').toString()
   expect(read('docs/images/mark.svg').toString()).toBe(mark)
@@ -217,7 +217,7 @@ describe('the packages in a bundle', () => {
     ])
   })
 
-  test('are complete, or no bundle is written', async () => {
+  test('are refused if one of them is missing', async () => {
     pack('broken', 'own', { gone: '1' })
     await expect(placed('broken')).rejects.toThrow(/own needs gone/)
   })
