@@ -277,7 +277,7 @@ describe('the configuration of a remote mount', () => {
     expect(JSON.stringify(issues)).not.toContain('hunter2')
   })
 
-  test('takes secrets from variables and files, and sends none unencrypted', async () => {
+  test('takes secrets from environment variables, and sends none unencrypted', async () => {
     process.env.RELAY_KEY = 'canary-4713'
     const official = serveOfficial()
     const seen: unknown[] = []

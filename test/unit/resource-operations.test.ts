@@ -90,7 +90,7 @@ describe('the draft of resource operations', () => {
     expect(version).toMatch(/^sha256\./)
   })
 
-  test('gives two writes of one size within one tick of the clock different versions', async () => {
+  test('gives different versions to writes of the same size in quick succession', async () => {
     const root = await mkdtemp(join(tmpdir(), 'hikidashi-stat-'))
     const catalog = createCatalog({ mounts: [{ address: 'files://a', provider: await files({ root, watch: false }) }] })
     const view = catalog.view({ id: 'a', roles: [] })
