@@ -32,7 +32,7 @@ async function open(wrap: (provider: Provider) => Provider = (provider) => provi
 describe('memory for large contents', () => {
   const large = 'line of text\n'.repeat(60_000)
 
-  test('is waited for before the read, once, and never for a small content', async () => {
+  test('is waited for once before the unlimited read of a large content, and never for a small content', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     writeFileSync(`${served.folder.root}/small`, 'small')
     const { calls, read, waited } = await open()

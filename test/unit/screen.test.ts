@@ -191,7 +191,7 @@ describe('a screen mount with fake programs', () => {
     expect(await read(await open(`/usr/bin/base64 -w0 "$here/picture.png"`, {}, windows))).toEqual(tinyPng())
   })
 
-  test('gives advice without a display, without a program, or on another system', async () => {
+  test('gives advice without a display, with an invalid name of a display, and without a program', async () => {
     const none: Machine = { platform: 'linux', env: {} }
     await expect(createScreen({}, none)).rejects.toMatchObject({
       kind: 'invalid',
