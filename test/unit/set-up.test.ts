@@ -54,7 +54,7 @@ describe('the set-up of a folder', () => {
     expect(mounts.at(-1)?.config).toMatchObject({ over: [first[0], 'zed://prompt-library'] })
   })
 
-  test('is the configuration that init writes, except for the address of the files', async () => {
+  test('is the same as the configuration that init writes', async () => {
     const name = fill(folder)
     const address = 'file:///notes'
     const survey = await surveyForInit(folder.root)
@@ -117,7 +117,7 @@ describe('the set-up of a folder', () => {
     },
   )
 
-  test.each(['', '# no repository'])('has no history for a folder .git that holds only %j', async (head) => {
+  test.each(['', '# no repository'])('has no history for a folder .git that is no repository (its file "description": %j)', async (head) => {
     mkdirSync(join(folder.root, '.git'))
     if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
     const { mounts } = await planSetUp([folder.root])

@@ -65,7 +65,7 @@ describe('a settings file in its original text', () => {
   })
 })
 
-describe('secrets as command-line options', () => {
+describe('secrets in a text, such as the values of command-line options,', () => {
   test.each([
     ['redis-server --requirepass redisreq98 --port 1', 'redisreq98'],
     ['CMD ["mysql", "--password", "Flagpw456", "db"]', 'Flagpw456'],
