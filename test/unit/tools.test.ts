@@ -91,7 +91,7 @@ describe.each(schemaRevisions)('tools on %s', (revision) => {
   })
 })
 
-test('tools refuse a cursor that the lists of tools and prompts did not give', async () => {
+test('the lists of tools and of prompts refuse a cursor that they did not give', async () => {
   const ask = await open('2025-11-25', speaker)
   for (const method of ['tools/list', 'prompts/list'])
     expect(await ask(method, { cursor: 'stale' }), method).toMatchObject({

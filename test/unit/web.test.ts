@@ -112,7 +112,7 @@ describe('a page of a web mount', () => {
     await provider.close?.()
   })
 
-  test('is requested again only with a condition, and not at all within a second', async () => {
+  test('is requested again only with a condition, and not at all immediately after it was read', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     let body = 'one'
