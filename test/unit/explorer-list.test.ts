@@ -133,7 +133,7 @@ describe('the tree of search hits in the explorer', () => {
         `${'  '.repeat(level - 1)}${resource.name} ${position}/${siblings.count}`,
     )
 
-  test('has the directories of their URIs, and each entry has its position among its siblings', () => {
+  test('has the directories of the URIs of the hits, and each entry has its position among its siblings', () => {
     expect(drawn()).toEqual([
       'a 1/2',
       '  readme.md 1/2',

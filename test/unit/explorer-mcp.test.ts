@@ -171,7 +171,7 @@ describe('the page of the explorer as an MCP client', () => {
         response.end(': still here\n\n')
       },
     ],
-  ])('treats %s as a server that does not answer', async (_, answer) => {
+  ])('gives the error "unavailable" if it cannot use the answer: %s', async (_, answer) => {
     const { url } = await answering((_, response) => answer(response))
     expect(await kindOf(request(endpointAt(url), 'x', {}))).toBe('unavailable')
   })

@@ -58,7 +58,7 @@ test('a name that is listed in several Unicode compositions is found only as it 
   expect(await textAt(provider, '\u212b.md')).toBe('!not-found')
 })
 
-test('a folder has the same pages in either Unicode composition of its name', async () => {
+test('a folder is listed page by page under another Unicode composition of its name', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `${listedFolder}${String(i).padStart(2, '0')}.md`)
   folder.write(Object.fromEntries(names.map((name) => [name, 'text'])))
   const catalog = createCatalog({

@@ -318,7 +318,7 @@ describe('a git directory in a files mount', () => {
       expect(await served(folder.at('main'), options)).toContain(`${name}/config`)
   })
 
-  test('is left out as well when a copy has lost its empty folders', async () => {
+  test('that was copied without its empty folders is left out as well', async () => {
     folder.write({
       'x/HEAD': '',
       'x/packed-refs': '',
@@ -366,7 +366,7 @@ describe('.ignore and .hikidashiignore', () => {
     expect(offs).toEqual(['a.log', 'b.txt', 'in/a.log', 'in/c.log', 'in/out/x', 'x.log'])
   })
 
-  test('of the folders above the root apply up to the top of its repository, also in repositories inside the root', async () => {
+  test('of the folders above the root in its repository apply, also in repositories inside the root', async () => {
     const at = repository('main', { '.ignore': '*.txt\n', 'docs/a.md': '', 'docs/x.txt': '', 'docs/deep/y.txt': '' })
     repository('main/docs/clone', { 'z.txt': '', 'z.md': '' })
     expect(await served(join(at, 'docs'))).toEqual(['a.md', 'clone/z.md'])

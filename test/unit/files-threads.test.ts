@@ -14,7 +14,7 @@ describe('mounted file systems inside a directory', () => {
     '',
   ].join('\n')
 
-  test('are those that are mounted below it, and some are assumed if the system does not list its mounts', () => {
+  test('are found in the list of mounts of the system, and are assumed if there is no such list', () => {
     for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
       expect(hasMountsInside(directory, table), directory).toBe(true)
     for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])

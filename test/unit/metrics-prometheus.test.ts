@@ -309,7 +309,7 @@ describe('an answer of Prometheus with another type than series', () => {
 })
 
 describe('the listing of metrics', () => {
-  test('of 12,000 metrics is in order, resumes anywhere, and sends few requests', async () => {
+  test('of 12,000 metrics is in order, resumes in the middle, and sends few requests', async () => {
     const names = Array.from(
       { length: 12_000 },
       (_, i) => [`metric_${i}`, { type: 'gauge', help: `Number ${i}.` }] as const,

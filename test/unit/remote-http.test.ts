@@ -318,7 +318,7 @@ describe('a mounted server that serves a folder at file://', () => {
     return service.url
   }
 
-  test('passes the contract suite: its directories cannot be read as files', async () => {
+  test('passes the contract suite for providers: its directories cannot be read as files', async () => {
     const provider = remote({ target: { url: await serveFolder() } })
     endings.push(async () => provider.close?.())
     const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))

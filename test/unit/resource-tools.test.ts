@@ -219,7 +219,7 @@ describe('arguments of a host that sends every argument', () => {
   })
 })
 
-describe.each(schemaRevisions)('reading tools on %s', (revision) => {
+describe.each(schemaRevisions)('reading tools in revision %s', (revision) => {
   test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision)
     const inSearch = await open(revision, 'reader', ada, searching)

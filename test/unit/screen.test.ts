@@ -117,7 +117,7 @@ describe('a screen mount with fake programs', () => {
     expect(left()).toEqual([])
   })
 
-  test('passes the contract suite', async () => {
+  test('passes the contract suite for providers', async () => {
     const provider = await open(shows, { displays: Array.from({ length: 12 }, (_, i) => `:${i}`) })
     const report = await checkProvider(provider, { missing: ['display13', 'display'] }, { samples: 3 })
     expect(report).toEqual({ problems: [], examined: 12, complete: true })

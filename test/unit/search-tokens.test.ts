@@ -176,7 +176,7 @@ describe('tokens of a text', () => {
     )
   })
 
-  test('of more words than the cache holds are the same', () => {
+  test('of more words than the cache holds are the same in another order of the words', () => {
     const words = Array.from({ length: 45_000 }, (_, n) => `fooBar${n.toString(36)}x_words`)
     const all = tokensOf(words.join(' '))
     const again = tokensOf([...words].reverse().join(' '))

@@ -186,6 +186,8 @@ describe('a catalog that can open its mounts at their first use', () => {
         unavailable: ['x://gone-1', 'x://gone-2'],
       })
       await expect(view.read('x://gone-1/a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+      folder.write({ 'gone-1/a.txt': 'back' })
+      await expect.poll(() => view.read('x://gone-1/a.txt').catch(() => undefined), { timeout: 30_000 }).toBeDefined()
     } finally {
       await catalog.close()
     }

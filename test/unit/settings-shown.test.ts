@@ -41,7 +41,7 @@ describe('settings as JSON', () => {
     })
   })
 
-  test('keep all other values', async () => {
+  test('keep the values that are not secret', async () => {
     const shown = await asJson('- POSTGRES_PASSWORD=composesecret1\n- LOG=debug\n')
     expect(JSON.parse(shown)).toEqual(['POSTGRES_PASSWORD=[redacted]', 'LOG=debug'])
   })

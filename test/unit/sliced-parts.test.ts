@@ -31,7 +31,7 @@ describe('a part of a resource', () => {
     ['bytes', 'abc', 'bytes=0-4095'],
     ['bytes', '5-4', 'bytes=0-4095'],
     ['bytes', '-500', 'bytes=0-4095'],
-  ])('is refused, with the right syntax, if it is requested as %s=%s', async (unit, value, form) => {
+  ])('is refused with an error that shows the syntax if it is requested as %s=%s', async (unit, value, form) => {
     const provider = source('text', 'abc')
     expect(await refusal(sliced(provider), { [unit]: value })).toContain(form)
     expect(await refusal(sliced(provider), { [unit]: value })).toMatch(/^invalid range: /)

@@ -60,7 +60,7 @@ async function open(revision: SchemaRevision, principal: Principal, given: Serve
 
 const say = (text: string) => ({ name: 'echo', arguments: { text } })
 
-describe.each(schemaRevisions)('tools on %s', (revision) => {
+describe.each(schemaRevisions)('tools in revision %s', (revision) => {
   test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision, speaker)
     for (const closed of [false, true]) {
