@@ -134,7 +134,7 @@ test('binary data is previewed in rows of sixteen bytes', () => {
   expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
 })
 
-test('a previewed text is split at LF and CRLF, and only a query for lines leads to its next part', () => {
+test('a previewed text is split at LF and CRLF, and only a query for a part leads to its next part', () => {
   expect(splitLines('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(splitLines('')).toEqual([''])
   expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')

@@ -94,7 +94,7 @@ describe('the shell command that reads a resource', () => {
   })
 })
 
-test('a document embeds only resources with the scheme and the authority of its own URI', () => {
+test('a document may embed only resources with the scheme and the authority of its own URI without asking', () => {
   expect(isSameOrigin('file:///site/a.md', 'file:///site/x.png')).toBe(true)
   expect(isSameOrigin('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
   for (const other of ['screen://window', 'https://other.example/x.png', 'file://host/x.png', 'x.png'])

@@ -45,14 +45,17 @@ describe('a mount whose kind the server reports', () => {
     expect(titleOfMount(mount)).toBe('パッケージ')
   })
 
-  test.each(Object.entries(sources))('of the source %s has a label and a purpose in English and in Japanese', (_, source) => {
-    const { label, purpose } = source
-    for (const text of [label, purpose]) {
-      expect([isLabel(text), isLabelText(text?.ja)]).toEqual([true, true])
-      // Names such as API and MCP are the same in both languages.
-      expect(/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(text?.ja ?? '') || text?.ja === 'API').toBe(true)
-    }
-  })
+  test.each(Object.entries(sources))(
+    'of the source %s has a label and a purpose in English and in Japanese',
+    (_, source) => {
+      const { label, purpose } = source
+      for (const text of [label, purpose]) {
+        expect([isLabel(text), isLabelText(text?.ja)]).toEqual([true, true])
+        // Names such as API and MCP are the same in both languages.
+        expect(/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(text?.ja ?? '') || text?.ja === 'API').toBe(true)
+      }
+    },
+  )
 
   test('shows its name, with the label beside it, if another mount has the same label', () => {
     const kind = { noun: 'rows', label: { en: 'Database' } }

@@ -112,16 +112,19 @@ test('a rule about files judges a name in any Unicode composition', async () => 
 test.each([
   ['プロ', ''],
   ['プロ', folderName],
-])('completion finds names in another Unicode composition than the typed %s, in the folder "%s"', async (stem, directory) => {
-  folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
-  const view = viewOf(await open())
-  const head = directory === '' ? '' : `${directory}/`
-  const { values } = await view.complete({
-    uriTemplate: 'file:///d/{+path}',
-    argument: { name: 'path', value: `${head}${stem}` },
-  })
-  expect(values.map((value) => decodeURIComponent(value).normalize('NFC'))).toEqual([`${head}${fileName}`])
-})
+])(
+  'completion finds names in another Unicode composition than the typed %s, in the folder "%s"',
+  async (stem, directory) => {
+    folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
+    const view = viewOf(await open())
+    const head = directory === '' ? '' : `${directory}/`
+    const { values } = await view.complete({
+      uriTemplate: 'file:///d/{+path}',
+      argument: { name: 'path', value: `${head}${stem}` },
+    })
+    expect(values.map((value) => decodeURIComponent(value).normalize('NFC'))).toEqual([`${head}${fileName}`])
+  },
+)
 
 test('a subscription to a URI in another Unicode composition is notified of changes of the file', async () => {
   const provider = await served({ reconcile: 100 })

@@ -229,19 +229,22 @@ describe('another working tree of a repository', () => {
     }
   }
 
-  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main working tree, unless the option "worktrees" is on: %s', async (name) => {
-    const at = repository('main', { 'b.md': 'b' })
-    git(at, 'worktree', 'add', '-q', '-b', 'other', name)
-    expect(await served(at)).toEqual(['b.md'])
-    expect(await textAt(await open(at), `${name}/b.md`)).toBe('!not-found')
-    expect(await served(at, { worktrees: true })).toContain(`${name}/b.md`)
-    expect(await served(at, { gitignore: false })).toEqual(['b.md'])
-    const { found, counts } = await why(at, `${name}/b.md`)
-    expect(found).toEqual({ reason: 'worktree', path: `${name}/` })
-    expect(counts).toMatchObject({ worktree: 1 })
-    // The root of its own is what agents work in.
-    expect(await served(join(at, name))).toContain('b.md')
-  })
+  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])(
+    'is left out of the main working tree, unless the option "worktrees" is on: %s',
+    async (name) => {
+      const at = repository('main', { 'b.md': 'b' })
+      git(at, 'worktree', 'add', '-q', '-b', 'other', name)
+      expect(await served(at)).toEqual(['b.md'])
+      expect(await textAt(await open(at), `${name}/b.md`)).toBe('!not-found')
+      expect(await served(at, { worktrees: true })).toContain(`${name}/b.md`)
+      expect(await served(at, { gitignore: false })).toEqual(['b.md'])
+      const { found, counts } = await why(at, `${name}/b.md`)
+      expect(found).toEqual({ reason: 'worktree', path: `${name}/` })
+      expect(counts).toMatchObject({ worktree: 1 })
+      // The root of its own is what agents work in.
+      expect(await served(join(at, name))).toContain('b.md')
+    },
+  )
 
   test('is left out of a subfolder, a submodule, an embedded clone, and another linked working tree', async () => {
     const lib = repository('lib', { 'b.md': 'b' })
@@ -300,23 +303,26 @@ describe('another working tree of a repository', () => {
 })
 
 describe('a git directory in a files mount', () => {
-  test.each(['.bare', 'mirror.git', 'deep/any name'])('is left out, whatever its name is, unless the default excludes are off or except it: %s', async (name) => {
-    const lib = repository('lib', { 'b.md': 'b' })
-    folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
-    git(folder.at('main'), 'clone', '-q', '--mirror', lib, name)
-    fs.appendFileSync(folder.at(`main/${name}/config`), '[remote "o"]\n\turl = https://user:CANARY@example.org/x\n')
-    const provider = await open(folder.at('main'))
-    expect(await listPaths(provider)).toEqual(['a.md'])
-    for (const path of ['config', 'HEAD', 'hooks/pre-commit.sample', 'packed-refs'])
-      expect(await textAt(provider, `${name}/${path}`)).toBe('!not-found')
-    const explainer = await openLeftOut({ root: folder.at('main') })
-    const found = await explainer.explain(`${name}/config`, new AbortController().signal)
-    explainer.close()
-    expect(found).toEqual({ reason: 'git-directory', path: `${name}/` })
-    const except = { defaultExcludes: { except: [`${name}/`] } }
-    for (const options of [{ defaultExcludes: false }, except])
-      expect(await served(folder.at('main'), options)).toContain(`${name}/config`)
-  })
+  test.each(['.bare', 'mirror.git', 'deep/any name'])(
+    'is left out, whatever its name is, unless the default excludes are off or except it: %s',
+    async (name) => {
+      const lib = repository('lib', { 'b.md': 'b' })
+      folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
+      git(folder.at('main'), 'clone', '-q', '--mirror', lib, name)
+      fs.appendFileSync(folder.at(`main/${name}/config`), '[remote "o"]\n\turl = https://user:CANARY@example.org/x\n')
+      const provider = await open(folder.at('main'))
+      expect(await listPaths(provider)).toEqual(['a.md'])
+      for (const path of ['config', 'HEAD', 'hooks/pre-commit.sample', 'packed-refs'])
+        expect(await textAt(provider, `${name}/${path}`)).toBe('!not-found')
+      const explainer = await openLeftOut({ root: folder.at('main') })
+      const found = await explainer.explain(`${name}/config`, new AbortController().signal)
+      explainer.close()
+      expect(found).toEqual({ reason: 'git-directory', path: `${name}/` })
+      const except = { defaultExcludes: { except: [`${name}/`] } }
+      for (const options of [{ defaultExcludes: false }, except])
+        expect(await served(folder.at('main'), options)).toContain(`${name}/config`)
+    },
+  )
 
   test('that was copied without its empty folders is left out as well', async () => {
     folder.write({

@@ -176,12 +176,15 @@ describe('a failure of Prometheus', () => {
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
-  ] as const)('by %s gives advice, and shows no host, address or control character of its answer', async (_, given, kind, message) => {
-    const { read } = await open(given)
-    const failure = await failureOf(read('query', query))
-    expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) as string })
-    expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
-  })
+  ] as const)(
+    'by %s gives advice, and shows no host, address or control character of its answer',
+    async (_, given, kind, message) => {
+      const { read } = await open(given)
+      const failure = await failureOf(read('query', query))
+      expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) as string })
+      expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
+    },
+  )
 
   test('for a metric shows no error about the query that the provider has generated', async () => {
     const { read } = await open(api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: something'))

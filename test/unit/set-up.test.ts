@@ -117,12 +117,15 @@ describe('the set-up of a folder', () => {
     },
   )
 
-  test.each(['', '# no repository'])('has no history for a folder .git that is no repository (its file "description": %j)', async (head) => {
-    mkdirSync(join(folder.root, '.git'))
-    if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
-    const { mounts } = await planSetUp([folder.root])
-    expect(mounts.map(({ config }) => config.provider)).toEqual(['files', 'search'])
-  })
+  test.each(['', '# no repository'])(
+    'has no history for a folder .git that is no repository (its file "description": %j)',
+    async (head) => {
+      mkdirSync(join(folder.root, '.git'))
+      if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
+      const { mounts } = await planSetUp([folder.root])
+      expect(mounts.map(({ config }) => config.provider)).toEqual(['files', 'search'])
+    },
+  )
 })
 
 test('a folder has one store, for its relative and its absolute path', () => {

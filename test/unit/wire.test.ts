@@ -133,16 +133,22 @@ describe('a resource in a prompt', () => {
   const bytes = Buffer.from('bytes')
   const data = bytes.toString('base64')
 
-  test.each(revisions)('is sent as an image if it is one, and as a sound if revision %s supports sounds', async (revision) => {
-    expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
-    const stream = (async function* () {
-      yield bytes
-    })()
-    expect(await block('image/webp', { stream, length: bytes.length }, revision)).toMatchObject({ type: 'image', data })
-    const sound = await block('audio/wav', { bytes }, revision)
-    if (revision >= '2025-03-26') expect(sound).toEqual({ type: 'audio', data, mimeType: 'audio/wav' })
-    else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
-  })
+  test.each(revisions)(
+    'is sent as an image if it is one, and as a sound if revision %s supports sounds',
+    async (revision) => {
+      expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
+      const stream = (async function* () {
+        yield bytes
+      })()
+      expect(await block('image/webp', { stream, length: bytes.length }, revision)).toMatchObject({
+        type: 'image',
+        data,
+      })
+      const sound = await block('audio/wav', { bytes }, revision)
+      if (revision >= '2025-03-26') expect(sound).toEqual({ type: 'audio', data, mimeType: 'audio/wav' })
+      else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
+    },
+  )
 
   test.each(revisions)('is embedded if it is text, or another type, in revision %s', async (revision) => {
     const drawing = await block('image/svg+xml', { text: '<svg/>' }, revision)
