@@ -8,7 +8,7 @@ const quoted = (cell: string) => (/[",\r\n]/.test(cell) || cell === '' ? `"${cel
 const rowsOf = (text: string, delimiter?: string) => [...parseCsv(text, delimiter)]
 
 describe('parsing comma-separated values', () => {
-  test('follows RFC 4180', () => {
+  test('reads cells in quotes, with commas, doubled quotes and line ends, as RFC 4180 specifies', () => {
     expect(rowsOf('a,b\r\n"x, ""y""\r\nz",2\r\n')).toEqual([
       ['a', 'b'],
       ['x, "y"\r\nz', '2'],

@@ -168,7 +168,7 @@ describe('inline resources in a configuration', () => {
     return loadConfig(file)
   }
 
-  test('have any addresses, several in one mount or one by itself', async () => {
+  test('are listed and read at any address, several in one mount or one as a mount of its own', async () => {
     const found = await load({
       'memo://team/greeting': { provider: 'inline', text: 'Hello', mimeType: 'text/markdown', title: 'A greeting' },
       'memo://others': {

@@ -516,7 +516,7 @@ describe('the pages of the state of Prometheus', () => {
     expect(pages.join('')).not.toMatch(/hunter2|host-17|secret-folder/)
   })
 
-  test('are limited, and count what they leave out', async () => {
+  test('list at most 1,000 alerts, and count those that they leave out', async () => {
     const alerts = Array.from({ length: 1500 }, (_, i) => ({ labels: { alertname: `A${i}` }, state: 'pending' }))
     const { read } = await open({ data: { alerts: { alerts } } })
     expect(JSON.parse(await read('alerts'))).toMatchObject({

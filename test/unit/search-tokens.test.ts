@@ -120,7 +120,7 @@ describe('tokens of a text', () => {
     expect(termsOf('か')).toEqual(['か'])
   })
 
-  test('of any text are not empty, are well formed, and lie in order within the text', () => {
+  test('of any text are not empty and are well formed, lie within the text, and are in order if they are words', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const { text: folded } = fold(text.toWellFormed())
