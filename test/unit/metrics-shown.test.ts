@@ -192,7 +192,7 @@ describe('series of metrics as a picture', () => {
     expect(paths(formatChart(shown([series({}, [1, 2, Number.NaN, 4, 5])])))[0]?.match(/M/g)).toHaveLength(2)
   })
 
-  test('are drawn with few values and with extreme ones, and state that there are no finite values', () => {
+  test('are drawn with few values and with extreme ones, and state if there are no finite values', () => {
     expect(labels(formatChart(shown([])))).toContain('No finite values in this time range.')
     expect(labels(formatChart(shown([series({}, [Number.NaN])])))).toContain('No finite values in this time range.')
     for (const values of [[5], [0, 0], [-3, -3], [1e300, -1e300], [5e-324, 0], [Number.MAX_VALUE, 1], [1e15, 1e15 + 1]])

@@ -183,7 +183,7 @@ describe('the text of the overview', () => {
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('is read in any case of its URI, and its URI has no parts, children or directory', async () => {
+  test('is read in any letter case of its URI, and its URI has no parts, children or directory', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     expect(await overviewOf(view, 'HIKIDASHI://Overview')).toBe(await overviewOf(view))
     for (const uri of [

@@ -48,7 +48,7 @@ describe('the file server.json', () => {
     )
   })
 
-  test('has the facts of package.json, and no others', () => {
+  test('has the name and the repository of package.json, and no repository if it names none', () => {
     const described = serverJson(own, { name })
     expect(faults(described)).toEqual([])
     expect(Object.keys(described)).not.toContain('repository')
