@@ -9,7 +9,7 @@ beforeEach(() => {
 afterEach(() => folder.remove())
 
 describe('published collections for the evaluation of search', () => {
-  test('are read in the form of SMART: records, judgements, and titles that an abstract repeats', () => {
+  test('are read in the form of SMART, without a title that the abstract repeats and without questions that have no judgement', () => {
     folder.write({
       'x.all.3': [
         ...['.I 1', '.T', 'flow of air', '.A', 'a. name', '.W', 'flow of\nair around a wing .'],
@@ -35,7 +35,7 @@ describe('published collections for the evaluation of search', () => {
     ])
   })
 
-  test('of CoSQA give a set for each file of questions, with the functions by their numbers', () => {
+  test('of CoSQA give a set for each file of questions, each with all functions, named by their numbers', () => {
     const question = (idx: string, retrieval_idx: number) => ({ idx, doc: `question ${idx}`, code: '', retrieval_idx })
     folder.write({
       'code_idx_map.txt': JSON.stringify({ 'def a(): pass': 4, 'def b(): pass': 2 }),
@@ -56,7 +56,7 @@ describe('published collections for the evaluation of search', () => {
     ])
   })
 
-  test('are read as lines of JSON; any other folder is refused by name', () => {
+  test('are read from files of JSON lines; for a folder without a collection an error names the folder', () => {
     expect(() => collectionsOf('none', folder.root)).toThrow(`--set none=${folder.root}: this folder has no collection`)
     folder.write({
       'docs.jsonl': '{"id":"a","text":"one"}\n\n{"id":"b","text":"two"}\n',

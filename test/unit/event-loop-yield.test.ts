@@ -10,7 +10,7 @@ function work(): void {
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('long work in time slices', () => {
-  test('yields when all tasks in one turn of the event loop have used one slice together', async () => {
+  test('yields when its slice of one turn of the event loop is used up, and then gets a new slice', async () => {
     await nextTurn()
     expect(eventLoopYield.due()).toBe(false)
     work()
@@ -45,7 +45,7 @@ describe('long work in time slices', () => {
     expect(new Set(turns).size).toBe(turns.length)
   })
 
-  test('continues in the order in which it yielded, with as many tasks in a turn as fit into a slice', async () => {
+  test('of several tasks continues in the order in which they yielded, with as many tasks in one turn as fit into a slice', async () => {
     let turn = 0
     let counting = true
     const count = () => {
@@ -67,7 +67,7 @@ describe('long work in time slices', () => {
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
 
-  test('continues after other work that has waited longer', async () => {
+  test('yields to other work that already waits, and continues after it', async () => {
     await nextTurn()
     const order: string[] = []
     const first = eventLoopYield.take().then(() => order.push('first'))
@@ -78,7 +78,7 @@ describe('long work in time slices', () => {
     expect(eventLoopYield.due()).toBe(false)
   })
 
-  test('of many small steps ends while other work yields again and again', async () => {
+  test('does not yield at each of its small steps while other work yields again and again', async () => {
     await nextTurn()
     let rounds = 0
     let isOver = false

@@ -26,7 +26,7 @@ test('a list of analyses has the URI of each, of its report and of its tags, as 
   expect(analysesOf({ results: [] }, 'results://shop/recent')).toEqual([])
 })
 
-test('documents of other kinds are not shown as analyses', () => {
+test('parts of a list of analyses, invalid lists and documents of other kinds are not shown as analyses', () => {
   for (const [value, uri] of [
     [{ results: [one] }, 'file:///site/analyses.json'],
     [{ results: [one] }, 'results://shop/recent?lines=1-'],

@@ -19,7 +19,7 @@ const cost = (full: number, outline?: number, link = 10): TokenCost => ({
 })
 
 describe('the tokens of a basket', () => {
-  test('are those of full texts if all of them fit', () => {
+  test('are those of the full texts, and of the frame around them, if they fit the budget', () => {
     const plan = planBasket(
       [item('a'), item('b')],
       new Map([
@@ -33,7 +33,7 @@ describe('the tokens of a basket', () => {
     expect(plan.items.map(({ taken }) => taken)).toEqual(['full', 'full'])
   })
 
-  test('are lowered by levels where it saves most, and never for an item whose level the user chose', () => {
+  test('are lowered at the item where a lower level saves most, and never at an item whose level the user chose', () => {
     const costs = new Map([
       ['a', cost(1000, 100)],
       ['b', cost(900, 90)],
@@ -55,7 +55,7 @@ describe('the tokens of a basket', () => {
     expect(plan.items[0]).toMatchObject({ taken: 'outline', tokens: 40 })
   })
 
-  test('are marked where they are not counted yet', () => {
+  test('leave out an item that is not counted yet, and are marked as incomplete', () => {
     const plan = planBasket([item('a'), item('b')], new Map([['a', cost(100)]]), 5, 1000)
     expect(plan).toMatchObject({ isWhole: false, tokens: 105 })
     expect(plan.items[1]?.tokens).toBeUndefined()
@@ -79,11 +79,11 @@ describe('the tokens of a basket', () => {
     )
   })
 
-  test('leave a share of the budget free', () => expect(usableBudget(32_000)).toBe(31_040))
+  test('leave 3 % of the budget free', () => expect(usableBudget(32_000)).toBe(31_040))
 })
 
 describe('the suggestions for a basket over its budget', () => {
-  test('begin with a single change that suffices, with the least loss', () => {
+  test('begin with the smallest single change that suffices', () => {
     const costs = new Map([
       ['a', cost(1000, 300)],
       ['b', cost(500)],
@@ -112,7 +112,7 @@ describe('a basket of the explorer', () => {
     basket.value = []
   })
 
-  test('has each resource once, no directories, and a limited number', () => {
+  test('has each resource once, no directories, and a limited number of resources, which can be moved and removed', () => {
     toggleFile({ uri: 'file:///a', name: 'a' })
     addToBasket([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
@@ -124,7 +124,7 @@ describe('a basket of the explorer', () => {
     expect(basket.value).toHaveLength(maxBasketItems)
   })
 
-  test('is read back from a link and from the storage of the browser, without invalid entries', () => {
+  test('is read back from a link, unless it is too long for one, and from the storage of the browser, without invalid entries', () => {
     const items = [item('file:///日本/a b.md', 'outline'), item('git://x/y?lines=1-2')]
     expect(parsePicks(formatPicks(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
       ['file:///日本/a b.md', 'outline'],
@@ -139,7 +139,7 @@ describe('a basket of the explorer', () => {
 })
 
 describe('the token counts of the server', () => {
-  test('match the items of a basket in any spelling of their URIs, and are empty for an item without an answer', async () => {
+  test('match the items of a basket whether or not their URIs are percent-encoded, and are empty for an item without an answer', async () => {
     const pins = ['docs://a/就業 規則.md', 'docs://a/plain.md', 'docs://a/unanswered.md']
     const items = [
       {
@@ -177,7 +177,7 @@ describe('the file name of a download', () => {
     ['///', 'resource'],
   ])('is safe in every file system: %j', (text, name) => expect(fileNameOf(text)).toBe(name))
 
-  test('is short, and keeps its extension', () => {
+  test('is truncated to 120 characters, and keeps its extension', () => {
     const name = fileNameOf(`${'長'.repeat(4000)}.md`)
     expect([...name]).toHaveLength(120)
     expect(name.endsWith('.md')).toBe(true)

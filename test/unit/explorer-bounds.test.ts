@@ -34,24 +34,25 @@ describe('the drawn part of a Markdown document', () => {
     expect(elements(html)).toBeLessThan(maxNodes * 1.1)
   })
 
-  test('has the first columns of a wide table', () => {
+  test('leaves out the columns of a wide table beyond a maximum number', () => {
     const { html } = render(`${'|a'.repeat(5000)}|\n${'|-'.repeat(5000)}|\n${'|b'.repeat(5000)}|\n`)
     expect(html.match(/<th>/g)).toHaveLength(maxColumns)
     expect(html.match(/<td>/g)).toHaveLength(maxColumns)
   })
 })
 
-test('an HTML document is parsed up to a depth, and completely if it is only long', () => {
+test('an HTML document is truncated where 1,000 elements are nested, and never because it is long', () => {
   const long = `<!doctype html><p>a<br>${'<div class="x"><img src="y">b</div><p>c'.repeat(20_000)}`
   expect(truncateNesting(long)).toBe(long)
   const deep = `<p>a</p>${'<div>'.repeat(50_000)}`
   expect(truncateNesting(deep)).toBe(`<p>a</p>${'<div>'.repeat(1000)}`)
 })
 
-test('a JSON value is shortened in its long arrays only', () => {
+test('the long arrays of a JSON value are shortened, and a small value is unchanged', () => {
   const small = { a: [1, { b: null }], c: 'x' }
   expect(truncateValue(small)).toEqual({ value: small, isCut: false })
   const { value, isCut } = truncateValue({ a: 'x', votes: Array.from({ length: 100_000 }, () => 1) })
   expect(isCut).toBe(true)
+  expect(value).toMatchObject({ a: 'x' })
   expect((value as { votes: unknown[] }).votes.length).toBeLessThanOrEqual(maxNodes)
 })

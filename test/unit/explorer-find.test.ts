@@ -142,7 +142,7 @@ describe('a search in the explorer', () => {
     expect(more.total).toBe(41)
   })
 
-  test('keeps the cursor of a search that fails while it is extended, and the failures and freshness of the first answer', async () => {
+  test('keeps the cursor of a search that fails when further hits are requested, and the failures and the number of pending documents of the first answer', async () => {
     const one = { query: 'w', hits: [hit('file:///a/1', 1)], next: '20', pending: 3, notes: [] }
     const places = [placeAt('one'), placeAt('gone')]
     const first = await querySearches(viewOf({ 'search://one': one }), places, { query: 'w' }, undefined, signal)
@@ -158,7 +158,7 @@ describe('a search in the explorer', () => {
 })
 
 describe('the form of a template in the explorer', () => {
-  test('distinguishes optional variables and lists', () => {
+  test('has a field for each variable, marked if it is optional or a list; an invalid template has no form', () => {
     const form = createTemplateForm('git://app/{+path}{?at,lines*}')
     expect(form?.fields).toEqual([
       { name: 'path', isOptional: false, isList: false },
@@ -168,7 +168,7 @@ describe('the form of a template in the explorer', () => {
     expect(createTemplateForm('broken{')).toBeUndefined()
   })
 
-  test('expands its values, and keeps them in the permalink', () => {
+  test('expands its values to a URI, keeps them in the permalink, and names required fields without a value', () => {
     const form = createTemplateForm('git://app/{+path}{?at,lines*}')
     if (form === undefined) throw new Error('It is a template.')
     const values = parseFieldValues(formatFieldValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
@@ -193,7 +193,7 @@ describe('the command palette', () => {
     expect(matchScore('xyz', 'readme')).toBeUndefined()
   })
 
-  test('finds Japanese text in full and half width', () => {
+  test('matches a query also with half-width katakana and with full-width Latin letters', () => {
     const labels = rankOptions([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
       ({ label }) => label,
     )
@@ -214,7 +214,7 @@ describe('the command palette', () => {
   })
 })
 
-test('a hit in a table is shown as whole rows below the head, rows with the words first; a hit in Markdown is shown without the signs of strong text, code and links', () => {
+test('a hit in a table is shown as whole rows below the head, rows with the words first', () => {
   const text = '… 7,sencha,Uji\n8,hojicha,Kyoto\n9,hojicha,Uji\n10,matc …'
   const hit = { heading: 'id,tea,place', snippet: { text, marks: [[11, 14]] as const } }
   expect(tableIn(hit, 'text/csv')).toEqual({
@@ -227,6 +227,9 @@ test('a hit in a table is shown as whole rows below the head, rows with the word
     words: ['uji'],
   })
   expect(tableIn({ ...hit, heading: 'Notes' }, 'text/csv')).toBeUndefined()
+})
+
+test('a hit in Markdown is shown without the signs of strong text, code and links', () => {
   expect(parseInlineMarkdown('A **refund** needs `a.ts` and [the *docs*](b.md).').map((piece) => piece.text)).toEqual([
     ...['A ', 'refund', ' needs ', 'a.ts', ' and ', 'the *docs*', '.'],
   ])

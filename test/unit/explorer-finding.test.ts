@@ -7,7 +7,7 @@ import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
 import { parseLineRange } from '../../src/explorer/web/state/route.ts'
 
-test('the tree of the explorer has folders first, then names in order of their numbers, in any letter case', () => {
+test('the tree of the explorer is sorted with folders first, then by name, with numbers in numeric order, in any letter case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
   const entries = [
     ...['part10.txt', 'Zebra.txt', 'part9.txt', 'apple.txt', 'README.md'].map((name) => named(name)),
@@ -80,7 +80,7 @@ describe('a mount in the tree of the explorer', () => {
       expect(forest.rows).toMatchObject([{ isDirectory: false, resource: { mimeType: 'text/plain' } }])
     }
   })
-  test('that holds several resources is shown as a folder', async () => {
+  test('that holds a resource with another URI than its own is shown as a folder', async () => {
     const other = { uri: 'memo://one/a', name: 'a' }
     const forest = createForest(
       viewOf(async () => ({ items: [other], cache })),
@@ -89,7 +89,7 @@ describe('a mount in the tree of the explorer', () => {
     await forest.start()
     expect(forest.rows[0]).toMatchObject({ isDirectory: true })
   })
-  test('that could not be opened is tried again at once when the server is back', async () => {
+  test('that could not be opened shows its entries after a retry when the server is back', async () => {
     let isAway = true
     const view = viewOf(async () => {
       if (isAway) throw new ResourceError('unavailable', 'away')

@@ -34,7 +34,7 @@ describe('the search for names in the explorer', () => {
     ]
     expect(nameHits(copies.map(resource), 'access')[0]?.uri).toBe('file:///z/access.yaml')
   })
-  test('finds nothing for an empty query', () => {
+  test('finds nothing for a blank query, and nothing for a word that no name has', () => {
     expect(found('  ')).toEqual([])
     expect(found('absent')).toEqual([])
   })
@@ -73,7 +73,7 @@ describe('the ways to add the server to a host', () => {
   const textOf = (host: string, asks: boolean) =>
     hostInstructions('My Shop!', 'http://127.0.0.1:8787/mcp', asks).find((way) => way.host === host)?.text ?? ''
 
-  test('have settings that the hosts can read', () => {
+  test('have the form that Claude Code, VS Code and Gemini CLI read, and an ASCII name of the server', () => {
     expect(serverNameForHosts('引き出し')).toBe('hikidashi')
     expect(textOf('Claude Code', false)).toBe('claude mcp add --transport http my-shop http://127.0.0.1:8787/mcp')
     expect(JSON.parse(textOf('VS Code', false))).toEqual({
@@ -88,7 +88,7 @@ describe('the ways to add the server to a host', () => {
   })
 })
 
-test('a noun has the plural that its number requires', () => {
+test('a noun in a text of the explorer has the plural that its number requires', () => {
   const t = createWords({ files: ['{n} {n:file|files}', '{n} ファイル'] })
   expect([0, 1, 2].map((n) => t('files', { n }))).toEqual(['0 files', '1 file', '2 files'])
 })

@@ -14,7 +14,7 @@ test('inside of a host, a document that would block the page is shown as its tex
   expect((await parseMarkdown(usual)).html).toContain('<em>text</em>')
 })
 
-test('inside of a host, the table of a time series has a column of times', () => {
+test('inside of a host, the table of a time series begins with a column of times, whose head is in the chosen language', () => {
   const initial = language.value
   const chart = { times: [0], series: [{ label: 'load', values: [1], last: 1, min: 1, max: 1, count: 1 }] }
   const headIn = (code: typeof initial) => {

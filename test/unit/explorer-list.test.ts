@@ -40,7 +40,7 @@ const fitting = (selection: RowFilters) =>
   [...select(columns, natural, selection, now).rows].map((row) => columns.resources[row]?.name)
 
 describe('the filter of the list in the explorer', () => {
-  test('matches parts of name, title and path, in any width and letter case', () => {
+  test('matches parts of the name and of the path, in any width and letter case', () => {
     expect(fitting({ filter: 'MAIN' })).toEqual(['main.ts'])
     expect(fitting({ filter: 'ｍａｉｎ' })).toEqual(['main.ts'])
     expect(fitting({ filter: 'ｶﾀﾛｸﾞ' })).toEqual(['カタログ'])
@@ -63,14 +63,14 @@ describe('the filter of the list in the explorer', () => {
     expect(findWordRanges('aaa', ['aa', 'a'])).toEqual([[0, 3]])
     expect(findWordRanges('', ['a'])).toEqual([])
   })
+})
 
-  test('shows URIs decoded, except for escapes of slashes and of invalid UTF-8', () => {
-    expect(readableUri('mem://b/%E8%A3%BD%E5%93%81/a%20b%2Fc%FF')).toBe('mem://b/製品/a b%2Fc%FF')
-  })
+test('a URI is shown decoded, except for escapes of slashes and of invalid UTF-8', () => {
+  expect(readableUri('mem://b/%E8%A3%BD%E5%93%81/a%20b%2Fc%FF')).toBe('mem://b/製品/a b%2Fc%FF')
 })
 
 describe('a displayed name from a server', () => {
-  test('shows invisible characters, and does not change direction', () => {
+  test('shows invisible characters and signs of direction as their codes, but keeps a single variation selector', () => {
     expect(escapeInvisible('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
     expect(escapeInvisible('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
       'a‹U+200B›b‹U+2066›c‹U+E0041›‹U+0007›‹U+3164›‹U+D800›',
@@ -78,12 +78,15 @@ describe('a displayed name from a server', () => {
     // One variation selector chooses a form of an emoji or a kanji; several hide a text.
     expect(escapeInvisible('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
     expect(escapeInvisible('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
+  })
+
+  test('is truncated at its start if it is too long', () => {
     expect(truncateStart('src/very/long/name.ts', 8)).toBe('…name.ts')
   })
 })
 
 describe('the facets of the list in the explorer', () => {
-  test('filter by mount, type, audience, priority and time', () => {
+  test('filter by mount, type, audience, priority, time and directory', () => {
     expect(fitting({ mount: 'mem://b' })).toEqual(['カタログ'])
     expect(fitting({ mime: 'text/markdown' })).toEqual(['readme.md', 'part 10.md', 'part 9.md'])
     expect(fitting({ mime: 'text/typescript none' })).toEqual(['main.ts', 'カタログ'])
@@ -109,7 +112,7 @@ describe('the facets of the list in the explorer', () => {
 describe('the order of the list in the explorer', () => {
   const sorted = (sort: string) => [...sortedIndexes(columns, sort)].map((row) => columns.resources[row]?.name)
 
-  test('is by any column, in both directions, with empty values last', () => {
+  test('is by a column, ascending or descending, with empty values last; an unknown column leaves it unchanged', () => {
     expect(sorted('-size')).toEqual(['part 10.md', 'part 9.md', 'main.ts', 'readme.md', 'カタログ'])
     expect(sorted('size')).toEqual(['main.ts', 'part 9.md', 'part 10.md', 'readme.md', 'カタログ'])
     expect(sorted('-modified').slice(0, 2)).toEqual(['readme.md', 'main.ts'])
@@ -130,7 +133,7 @@ describe('the tree of search hits in the explorer', () => {
         `${'  '.repeat(level - 1)}${resource.name} ${position}/${siblings.count}`,
     )
 
-  test('has the directories of their URIs, and counts the hits in each', () => {
+  test('has the directories of the URIs of the hits, and each entry has its position among its siblings', () => {
     expect(drawn()).toEqual([
       'a 1/2',
       '  readme.md 1/2',
@@ -148,7 +151,7 @@ describe('the tree of search hits in the explorer', () => {
     expect(drawn(['file:///a/src/', 'mem://b'])).toEqual(['a 1/2', '  readme.md 1/2', '  src 2/2', 'b 2/2'])
   })
 
-  test('shows a hit outside of all mounts by its URI', () => {
+  test('shows a hit outside of all mounts by its URI, at the top level', () => {
     const strange = columnsOf([{ uri: 'note:today', name: 'today' }])
     expect(treeOfMatches(strange, sortedIndexes(strange, undefined), new Set())).toMatchObject([
       { key: 'note:today', level: 1 },

@@ -64,7 +64,7 @@ const kindOf = async (work: Promise<unknown>) => {
 }
 
 describe('the page of the explorer as an MCP client', () => {
-  test('lists, reads and completes resources of a hikidashi server', async () => {
+  test('lists and reads resources of a hikidashi server, and reports a resource that does not exist', async () => {
     const provider = memory({
       'a.md': { text: 'one' },
       'b/c.bin': { bytes: new Uint8Array([1, 2, 255]) },
@@ -94,7 +94,7 @@ describe('the page of the explorer as an MCP client', () => {
     await expect(asked).rejects.toBe(reason)
   })
 
-  test('waits while the server is busy, as long as the server says', async () => {
+  test('repeats a request while the server is busy', async () => {
     const { url, asked } = await answering((_, response, id, turn) => {
       if (turn < 3) return json(response, turn === 1 ? 429 : 503, {}, { 'retry-after': '0' })
       json(response, 200, { jsonrpc: '2.0', id, result: { ok: true } })
@@ -103,7 +103,7 @@ describe('the page of the explorer as an MCP client', () => {
     expect(asked()).toBe(3)
   })
 
-  test('gives up on a server that is always busy', async () => {
+  test('gives up after four requests to a server that is always busy', async () => {
     const { url, asked } = await answering((_, response) =>
       json(response, 429, { error: { code: -32600, message: 'Too many' } }, { 'retry-after': '0' }),
     )
@@ -111,7 +111,7 @@ describe('the page of the explorer as an MCP client', () => {
     expect(asked()).toBe(4)
   })
 
-  test('asks for a token once for all waiting requests, and again if it is refused', async () => {
+  test('asks for a token when the server requires one, and again if that token is refused', async () => {
     const { url } = await answering(({ headers }, response, id) => {
       if (headers.authorization === 'Bearer right')
         return json(response, 200, { jsonrpc: '2.0', id, result: { ok: true } })
@@ -171,7 +171,7 @@ describe('the page of the explorer as an MCP client', () => {
         response.end(': still here\n\n')
       },
     ],
-  ])('treats %s as a server that does not answer', async (_, answer) => {
+  ])('gives the error "unavailable" if it cannot use the answer: %s', async (_, answer) => {
     const { url } = await answering((_, response) => answer(response))
     expect(await kindOf(request(endpointAt(url), 'x', {}))).toBe('unavailable')
   })
@@ -292,7 +292,7 @@ describe('the subscriptions of the explorer page', () => {
     changes.close()
   })
 
-  test('beyond the limit of a server are refused', async () => {
+  test('to more than 1,000 resources are refused', async () => {
     const { changes, tell } = hearing('http://127.0.0.1:9/mcp')
     const many = Array.from({ length: 1001 }, (_, i) => `x:${i}`)
     expect(await kindOf(changes.open(tell).add(many))).toBe('invalid')

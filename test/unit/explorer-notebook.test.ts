@@ -37,7 +37,7 @@ describe('a notebook in the explorer', () => {
     })
   })
 
-  test('that is very long is truncated, and says so; an invalid one is shown as JSON', () => {
+  test('that is very long is truncated and marked so; invalid cells are left out, and an invalid document is not shown as a notebook', () => {
     const long = notebookOf(notebook(Array.from({ length: maxCells + 1 }, () => code('1'))))
     expect([long?.cells.length, long?.isCut]).toEqual([maxCells, true])
     expect(notebookOf(notebook([null, 7, { cell_type: 'raw' }]))?.cells).toEqual([
@@ -47,7 +47,7 @@ describe('a notebook in the explorer', () => {
     expect(notebookOf([])).toBeUndefined()
   })
 
-  test('has no language that would end its fence', () => {
+  test('ignores a name of its language that would end the code fence', () => {
     expect(notebookOf(notebook([code('1')], 'a\n```'))?.cells[0]?.markdown).toBe('```python\n1\n```\n')
   })
 })

@@ -26,7 +26,7 @@ async function ask(page: PageHandler, url: string, headers: Readonly<Record<stri
 describe('the files of the explorer', () => {
   const opened = createPageHandler({ folder: folder.root })
 
-  test('are an index at the folder of the MCP endpoint, and assets below it', async () => {
+  test('are an index at the folder of the MCP endpoint, and assets below it, with their MIME types', async () => {
     const page = await opened
     const [start, script, picture, other] = await Promise.all([
       ask(page, '/'),
@@ -58,7 +58,7 @@ describe('the files of the explorer', () => {
     expect(await ask(await opened, url)).toBeUndefined()
   })
 
-  test('lie beside the MCP endpoint at any path, whose name the page gets', async () => {
+  test('lie beside the MCP endpoint at any path, and the page gets the name of the endpoint', async () => {
     const page = await createPageHandler({ folder: folder.root, path: '/a/b/context' })
     expect((await ask(page, '/a/b/'))?.body.toString()).toContain('<meta name="mcp" content="context">')
     expect(await ask(page, '/a/b/assets/main-abc.js')).toMatchObject({ status: 200 })
@@ -66,7 +66,7 @@ describe('the files of the explorer', () => {
     expect(await ask(page, '/a/b/context')).toBeUndefined()
   })
 
-  test('are cached by browsers as long as their hashed names are valid; the index is requested each time', async () => {
+  test('with hashed names are cached as immutable; the index is requested each time', async () => {
     const page = await opened
     expect((await ask(page, '/assets/main-abc.js'))?.headers.get('cache-control')).toContain('immutable')
     const start = await ask(page, '/')
@@ -80,7 +80,7 @@ describe('the files of the explorer', () => {
     expect(await ask(page, '/', { 'if-none-match': '"other"' })).toMatchObject({ status: 200 })
   })
 
-  test('are compressed as the browser accepts, with an own ETag for each encoding', async () => {
+  test('are compressed as the browser accepts, except pictures, with an ETag of its own for each encoding', async () => {
     const page = await opened
     const of = (encodings: string) => ask(page, '/assets/main-abc.js', { 'accept-encoding': encodings })
     const plain = await of('')

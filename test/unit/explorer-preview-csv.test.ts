@@ -8,7 +8,7 @@ const quoted = (cell: string) => (/[",\r\n]/.test(cell) || cell === '' ? `"${cel
 const rowsOf = (text: string, delimiter?: string) => [...parseCsv(text, delimiter)]
 
 describe('parsing comma-separated values', () => {
-  test('follows RFC 4180', () => {
+  test('reads cells in quotes, with commas, doubled quotes and line ends, as RFC 4180 specifies', () => {
     expect(rowsOf('a,b\r\n"x, ""y""\r\nz",2\r\n')).toEqual([
       ['a', 'b'],
       ['x, "y"\r\nz', '2'],
@@ -28,7 +28,7 @@ describe('parsing comma-separated values', () => {
     expect(rowsOf('""\n')).toEqual([['']])
   })
 
-  test('accepts slightly malformed rows', () => {
+  test('accepts slightly malformed rows, a byte order mark and an empty text', () => {
     expect(rowsOf('a"b,"c"d\n"never closed,\nx')).toEqual([['a"b', 'cd'], ['never closed,\nx']])
     expect(rowsOf('\ufeff名前,数')).toEqual([['名前', '数']])
     expect(rowsOf('')).toEqual([])
@@ -44,7 +44,7 @@ describe('parsing comma-separated values', () => {
     )
   })
 
-  test('finds the delimiter that the lines agree on', () => {
+  test('finds the delimiter that the MIME type says or the lines agree on', () => {
     expect(delimiterOf('a;b;c\n1,5;2;3\n4;5;6\n', undefined)).toBe(';')
     expect(delimiterOf('a\tb\n1\t2\n', undefined)).toBe('\t')
     expect(delimiterOf('a,b\n', 'text/tab-separated-values')).toBe('\t')
@@ -70,7 +70,7 @@ describe('the order of a sorted table in the explorer', () => {
     expect(rowOrder([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
   })
 
-  test('counts common notations as numbers', () => {
+  test('counts notations such as 1,234.5 and ¥300 and 12 % as numbers, but no dates or versions', () => {
     expect(['1,234.5', '¥300', '12 %', '-1e3', '+7', '.5'].map(parseCellNumber)).toEqual([
       1234.5, 300, 12, -1000, 7, 0.5,
     ])

@@ -22,20 +22,20 @@ describe('the preview of a content', () => {
     expect(kindOf('text/markdown', '')).toBe('empty')
   })
 
-  test('is never HTML for text/plain, whatever its content and name', () => {
+  test('is never HTML for text/plain, an unknown or an invalid type, whatever the content and the name', () => {
     expect(kindOf('text/plain', '<!doctype html><script>x</script>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/plain', '<svg onload="x"/>', 'file:///a.svg')).toBe('text')
     expect(kindOf(undefined, '<html>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/html\r\nX: y', '<html>', 'file:///a')).toBe('text')
   })
 
-  test('depends on the name if the type is unknown, for harmless kinds only', () => {
+  test('depends on the name or the content if the type is unknown or text/plain', () => {
     expect(kindOf(undefined, 'a,b', 'file:///a.csv?lines=1-2')).toBe('table')
     expect(kindOf('text/plain', '{}', 'file:///a.jsonl')).toBe('lines')
     expect(kindOf('text/plain', 'diff --git a/x b/x\n')).toBe('diff')
   })
 
-  test('of an image depends on its bytes, not on its name', () => {
+  test('of an image or a PDF depends on its bytes, not on its type', () => {
     const png = bytes('\x89PNG\r\n\x1a\n')
     expect(shapeOf({ uri: 'a', mimeType: 'text/html', bytes: png })).toEqual({ kind: 'image', mediaType: 'image/png' })
     expect(shapeOf({ uri: 'a', mimeType: 'image/png', bytes: bytes('<html>') }).kind).toBe('binary')
@@ -44,7 +44,7 @@ describe('the preview of a content', () => {
     expect(imageTypeOf(bytes('....ftypavif'))).toBe('image/avif')
   })
 
-  test('shows a text with the language of its name, also if its type is video', () => {
+  test('shows a text in the language of its MIME type or its name, also if the type is video', () => {
     expect(shapeOf({ uri: 'file:///a/b.ts', mimeType: 'video/mp2t', text: 'let a' })).toEqual({
       kind: 'text',
       language: 'typescript',
@@ -60,7 +60,7 @@ describe('the preview of a content', () => {
     ])
   })
 
-  test('recognizes the MIME types that hikidashi defines', () => {
+  test('recognizes a MIME type with parameters, also one that hikidashi defines', () => {
     const mimeType = 'application/json;format=hikidashi.SearchFound'
     expect(shapeOf({ uri: 'a', mimeType, text: '{}' })).toEqual({
       kind: 'json',

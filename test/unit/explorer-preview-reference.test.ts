@@ -35,7 +35,7 @@ describe('references in documents', () => {
     expect(resolveReference(base, 'g#s')).toEqual({ uri: 'http://a/b/c/g', fragment: 's' })
   })
 
-  test('are resolved for addresses of any scheme, with invalid characters escaped', () => {
+  test('are resolved against URIs of any scheme with a hierarchical path, with invalid characters escaped', () => {
     expect(resolveReference('git://app/HEAD/docs/a.md?lines=1-9', '../図 1.png')?.uri).toBe(
       'git://app/HEAD/%E5%9B%B3%201.png',
     )
@@ -57,7 +57,7 @@ describe('references in documents', () => {
 })
 
 describe('parts of a resource in the explorer', () => {
-  test('are requested in its query, beside other parameters', () => {
+  test('are requested in the query of its URI, beside other parameters', () => {
     expect(withPart('a://b/c?as=text&lines=1-2', 'lines=5-9')).toBe('a://b/c?as=text&lines=5-9')
     expect(withPart('a://b/c?lines=1-2', undefined)).toBe('a://b/c')
     expect(withPart('a://b/c?tail=10', undefined)).toBe('a://b/c')
@@ -77,7 +77,7 @@ describe('parts of a resource in the explorer', () => {
 })
 
 describe('the shell command that reads a resource', () => {
-  test('has no quotes if none are needed', () => {
+  test('has quotes only if they are needed', () => {
     expect(commandFor('file:///a/b.md')).toBe('hikidashi read file:///a/b.md')
     expect(commandFor("a://b?x='$(id)'")).toBe("hikidashi read 'a://b?x='\\''$(id)'\\'''")
   })
@@ -94,7 +94,7 @@ describe('the shell command that reads a resource', () => {
   })
 })
 
-test('a document embeds only resources of its own mount', () => {
+test('a document may embed only resources with the scheme and the authority of its own URI without asking', () => {
   expect(isSameOrigin('file:///site/a.md', 'file:///site/x.png')).toBe(true)
   expect(isSameOrigin('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
   for (const other of ['screen://window', 'https://other.example/x.png', 'file://host/x.png', 'x.png'])

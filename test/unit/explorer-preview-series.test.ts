@@ -39,7 +39,7 @@ describe('the chart of a time series document', () => {
     expect(chart).toMatchObject({ times: [1, 3], of: 9, series: [{ label: 'up{job=a}', min: 2, max: 4, last: 4 }] })
   })
 
-  test('is absent if there are no values', () => {
+  test('is absent if the document has no values, or is no time series', () => {
     for (const value of [null, [], {}, { step: 1, series: [] }, { series: [{ points: [[1, 2]] }] }, 'x'])
       expect(chartOfJson(value)).toBeUndefined()
   })
@@ -59,7 +59,7 @@ describe('the chart of a table', () => {
     ])
   })
 
-  test('has a line for each group of labels, as the metrics provider writes them', () => {
+  test('has a line for each combination of labels, as the metrics provider writes them', () => {
     const chart = chartOfTable([
       ['time', 'value', 'host'],
       ['1700000000', '1', 'a'],

@@ -54,7 +54,7 @@ describe('in the styles of the explorer,', () => {
     expect(files.length).toBeGreaterThan(20)
   })
 
-  test('every distance and size is a multiple of 4 pixels', () => {
+  test('every distance and size is one pixel or a multiple of 4 pixels', () => {
     expect(
       told(elsewhere.filter(({ property, value }) => spaced.test(property) && pixelsIn(value).some(isOff))),
     ).toEqual([])

@@ -34,7 +34,7 @@ const numbered = (count: number, folder = '') =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${folder}f${String(i).padStart(5, '0')}`, '']))
 
 describe('the tree of the explorer', () => {
-  test('opens the only mount, and a directory only when the user opens it', async () => {
+  test('opens the only mount at once, and requests the entries of a directory when the user opens it for the first time', async () => {
     const { forest, calls } = grow(memory({ 'a.md': '', 'b/c.md': '', 'b/d/e.md': '' }))
     await forest.start()
     await settled()
@@ -53,7 +53,7 @@ describe('the tree of the explorer', () => {
     expect(calls.list).toBe(closed)
   })
 
-  test('gives every row its level, position and set size, -1 while that is unknown', async () => {
+  test('gives a row its level, its position and the number of its siblings, which is -1 while it is unknown', async () => {
     const { forest } = grow(memory(numbered(1100)))
     await forest.start()
     await settled()
@@ -159,7 +159,7 @@ describe('the keyboard in the tree of the explorer', () => {
   const rows = [row('a', 1, true), row('b', 2), row('c', 2, false), row('d', 1, true), row('e', 2)]
   const step = (key: string, active: number) => keyEffect(key, rows, active, 3)
 
-  test('moves up, down, to both ends and by pages, and stops there', () => {
+  test('moves up, down, by pages and to both ends, and stops at the ends', () => {
     expect(step('ArrowDown', 0)).toEqual({ to: 1 })
     expect(step('ArrowDown', 4)).toEqual({ to: 4 })
     expect(step('ArrowUp', 0)).toEqual({ to: 0 })
@@ -178,7 +178,7 @@ describe('the keyboard in the tree of the explorer', () => {
     expect(step('ArrowLeft', 4)).toEqual({ to: 3 })
   })
 
-  test('picks with Space, shows with Enter, and opens all siblings with *', () => {
+  test('picks with Space, shows a preview with Enter, and opens all siblings with *', () => {
     expect([step(' ', 1), step('Enter', 1), step('*', 2)]).toEqual([
       { act: 'pick' },
       { act: 'preview' },
@@ -186,7 +186,7 @@ describe('the keyboard in the tree of the explorer', () => {
     ])
   })
 
-  test('moves to names with the typed letters, also in kana', () => {
+  test('moves to a name that begins with the typed letters, in any form of kana; keys such as / and Enter are no letters', () => {
     const named = [row('apple', 1), row('avocado', 1), row('カタログ', 1), row('ﾊﾝｶｸ', 1), row('Banana', 1)]
     const typeAhead = createTypeAhead()
     expect(typeAhead('a', named, 0, 0)).toBe(1)

@@ -45,14 +45,17 @@ describe('a mount whose kind the server reports', () => {
     expect(titleOfMount(mount)).toBe('パッケージ')
   })
 
-  test.each(Object.entries(sources))('of the source %s has a label and a purpose in both languages', (_, source) => {
-    const { label, purpose } = source
-    for (const text of [label, purpose]) {
-      expect([isLabel(text), isLabelText(text?.ja)]).toEqual([true, true])
-      // Names such as API and MCP are the same in both languages.
-      expect(/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(text?.ja ?? '') || text?.ja === 'API').toBe(true)
-    }
-  })
+  test.each(Object.entries(sources))(
+    'of the source %s has a label and a purpose in English and in Japanese',
+    (_, source) => {
+      const { label, purpose } = source
+      for (const text of [label, purpose]) {
+        expect([isLabel(text), isLabelText(text?.ja)]).toEqual([true, true])
+        // Names such as API and MCP are the same in both languages.
+        expect(/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(text?.ja ?? '') || text?.ja === 'API').toBe(true)
+      }
+    },
+  )
 
   test('shows its name, with the label beside it, if another mount has the same label', () => {
     const kind = { noun: 'rows', label: { en: 'Database' } }
@@ -84,7 +87,7 @@ describe('a mount whose kind the server reports', () => {
     ['markup as its icon', { noun: 'x', icon: '<img src=x onerror=alert(1)>' }],
     ['the name of a member of every object as its icon', { noun: 'x', icon: 'constructor' }],
     ['a label that is no text', { noun: 'x', label: { en: { toString: 'y' } } }],
-    ['a label without end', { noun: 'x', label: { en: 'y'.repeat(61) } }],
+    ['a label of more than 60 characters', { noun: 'x', label: { en: 'y'.repeat(61) } }],
     ['no noun', { icon: 'box' }],
     ['nothing', null],
   ])('has the default icon and its name if the kind has %s', (_, kind) => {
@@ -143,7 +146,7 @@ describe('every text of the explorer', () => {
   /** The letters of Japanese words. */
   const letter = '[\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Han}ー々]'
 
-  test('is found in the code as a pair of English and Japanese, in over 400 pairs', () => {
+  test('is one of over 400 pairs of English and Japanese in the code', () => {
     expect(pairs.length).toBeGreaterThan(400)
   })
   test('in Japanese has a space between Japanese and Latin letters, digits and values', () => {
@@ -155,7 +158,7 @@ describe('every text of the explorer', () => {
   test('in Japanese has full-width brackets, and half-width colons', () => {
     expect(where(({ ja }) => new RegExp(letter, 'u').test(ja) && /[()：]/.test(ja))).toEqual([])
   })
-  test('has no space before an ellipsis', () => {
+  test('has no space before an ellipsis at its end', () => {
     expect(where(({ en, ja }) => / …$/.test(en) || / …$/.test(ja))).toEqual([])
   })
   test('has the same placeholders in both languages', () => {

@@ -58,7 +58,7 @@ test('a name that is listed in several Unicode compositions is found only as it 
   expect(await textAt(provider, '\u212b.md')).toBe('!not-found')
 })
 
-test('a folder has the same pages in either Unicode composition of its name', async () => {
+test('a folder is listed page by page under another Unicode composition of its name', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `${listedFolder}${String(i).padStart(2, '0')}.md`)
   folder.write(Object.fromEntries(names.map((name) => [name, 'text'])))
   const catalog = createCatalog({
@@ -112,16 +112,19 @@ test('a rule about files judges a name in any Unicode composition', async () => 
 test.each([
   ['プロ', ''],
   ['プロ', folderName],
-])('completion finds names in another Unicode composition than the typed %s', async (stem, directory) => {
-  folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
-  const view = viewOf(await open())
-  const head = directory === '' ? '' : `${directory}/`
-  const { values } = await view.complete({
-    uriTemplate: 'file:///d/{+path}',
-    argument: { name: 'path', value: `${head}${stem}` },
-  })
-  expect(values.map((value) => decodeURIComponent(value).normalize('NFC'))).toEqual([`${head}${fileName}`])
-})
+])(
+  'completion finds names in another Unicode composition than the typed %s, in the folder "%s"',
+  async (stem, directory) => {
+    folder.write({ [`${directory}/${fileName}`.normalize('NFD')]: '', [`${directory}/あ.md`.normalize('NFD')]: '' })
+    const view = viewOf(await open())
+    const head = directory === '' ? '' : `${directory}/`
+    const { values } = await view.complete({
+      uriTemplate: 'file:///d/{+path}',
+      argument: { name: 'path', value: `${head}${stem}` },
+    })
+    expect(values.map((value) => decodeURIComponent(value).normalize('NFC'))).toEqual([`${head}${fileName}`])
+  },
+)
 
 test('a subscription to a URI in another Unicode composition is notified of changes of the file', async () => {
   const provider = await served({ reconcile: 100 })

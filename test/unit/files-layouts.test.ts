@@ -184,7 +184,7 @@ describe('the files of a root are those that git lists', () => {
     expect(files).toContain('all.bak')
   })
 
-  test('as soon as a file is tracked, or ignored', async () => {
+  test('also after a file was added to the git index, and after .gitignore has changed', async () => {
     const at = repository('main', standard)
     dirty(at)
     const provider = await open(at)
@@ -196,7 +196,7 @@ describe('the files of a root are those that git lists', () => {
     expect(await listPaths(provider)).toEqual(expect.arrayContaining(['a.md', 'x.log']))
   })
 
-  test('without running a command of a repository', async () => {
+  test('without running a command that the repository configures', async () => {
     const at = repository('main', standard)
     const ran = join(folder.outside, 'ran')
     const script = join(folder.outside, 'hook')
@@ -229,19 +229,22 @@ describe('another working tree of a repository', () => {
     }
   }
 
-  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])('is left out of the main working tree: %s', async (name) => {
-    const at = repository('main', { 'b.md': 'b' })
-    git(at, 'worktree', 'add', '-q', '-b', 'other', name)
-    expect(await served(at)).toEqual(['b.md'])
-    expect(await textAt(await open(at), `${name}/b.md`)).toBe('!not-found')
-    expect(await served(at, { worktrees: true })).toContain(`${name}/b.md`)
-    expect(await served(at, { gitignore: false })).toEqual(['b.md'])
-    const { found, counts } = await why(at, `${name}/b.md`)
-    expect(found).toEqual({ reason: 'worktree', path: `${name}/` })
-    expect(counts).toMatchObject({ worktree: 1 })
-    // The root of its own is what agents work in.
-    expect(await served(join(at, name))).toContain('b.md')
-  })
+  test.each(['.claude/worktrees/old', 'copies/x', 'a b'])(
+    'is left out of the main working tree, unless the option "worktrees" is on: %s',
+    async (name) => {
+      const at = repository('main', { 'b.md': 'b' })
+      git(at, 'worktree', 'add', '-q', '-b', 'other', name)
+      expect(await served(at)).toEqual(['b.md'])
+      expect(await textAt(await open(at), `${name}/b.md`)).toBe('!not-found')
+      expect(await served(at, { worktrees: true })).toContain(`${name}/b.md`)
+      expect(await served(at, { gitignore: false })).toEqual(['b.md'])
+      const { found, counts } = await why(at, `${name}/b.md`)
+      expect(found).toEqual({ reason: 'worktree', path: `${name}/` })
+      expect(counts).toMatchObject({ worktree: 1 })
+      // The root of its own is what agents work in.
+      expect(await served(join(at, name))).toContain('b.md')
+    },
+  )
 
   test('is left out of a subfolder, a submodule, an embedded clone, and another linked working tree', async () => {
     const lib = repository('lib', { 'b.md': 'b' })
@@ -281,7 +284,7 @@ describe('another working tree of a repository', () => {
     }
   })
 
-  test('is recognized after the folder was moved', async () => {
+  test('is left out also after the repository was moved', async () => {
     const at = repository('main', { 'b.md': 'b' })
     git(at, 'worktree', 'add', '-q', 'copy')
     fs.renameSync(at, folder.at('moved'))
@@ -300,25 +303,28 @@ describe('another working tree of a repository', () => {
 })
 
 describe('a git directory in a files mount', () => {
-  test.each(['.bare', 'mirror.git', 'deep/any name'])('is left out, whatever its name is: %s', async (name) => {
-    const lib = repository('lib', { 'b.md': 'b' })
-    folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
-    git(folder.at('main'), 'clone', '-q', '--mirror', lib, name)
-    fs.appendFileSync(folder.at(`main/${name}/config`), '[remote "o"]\n\turl = https://user:CANARY@example.org/x\n')
-    const provider = await open(folder.at('main'))
-    expect(await listPaths(provider)).toEqual(['a.md'])
-    for (const path of ['config', 'HEAD', 'hooks/pre-commit.sample', 'packed-refs'])
-      expect(await textAt(provider, `${name}/${path}`)).toBe('!not-found')
-    const explainer = await openLeftOut({ root: folder.at('main') })
-    const found = await explainer.explain(`${name}/config`, new AbortController().signal)
-    explainer.close()
-    expect(found).toEqual({ reason: 'git-directory', path: `${name}/` })
-    const except = { defaultExcludes: { except: [`${name}/`] } }
-    for (const options of [{ defaultExcludes: false }, except])
-      expect(await served(folder.at('main'), options)).toContain(`${name}/config`)
-  })
+  test.each(['.bare', 'mirror.git', 'deep/any name'])(
+    'is left out, whatever its name is, unless the default excludes are off or except it: %s',
+    async (name) => {
+      const lib = repository('lib', { 'b.md': 'b' })
+      folder.write({ 'main/a.md': 'a', [`main/${name}/`]: null })
+      git(folder.at('main'), 'clone', '-q', '--mirror', lib, name)
+      fs.appendFileSync(folder.at(`main/${name}/config`), '[remote "o"]\n\turl = https://user:CANARY@example.org/x\n')
+      const provider = await open(folder.at('main'))
+      expect(await listPaths(provider)).toEqual(['a.md'])
+      for (const path of ['config', 'HEAD', 'hooks/pre-commit.sample', 'packed-refs'])
+        expect(await textAt(provider, `${name}/${path}`)).toBe('!not-found')
+      const explainer = await openLeftOut({ root: folder.at('main') })
+      const found = await explainer.explain(`${name}/config`, new AbortController().signal)
+      explainer.close()
+      expect(found).toEqual({ reason: 'git-directory', path: `${name}/` })
+      const except = { defaultExcludes: { except: [`${name}/`] } }
+      for (const options of [{ defaultExcludes: false }, except])
+        expect(await served(folder.at('main'), options)).toContain(`${name}/config`)
+    },
+  )
 
-  test('is left out as well when a copy has lost its empty folders', async () => {
+  test('that was copied without its empty folders is left out as well', async () => {
     folder.write({
       'x/HEAD': '',
       'x/packed-refs': '',
@@ -342,8 +348,8 @@ describe('a git directory in a files mount', () => {
     expect(await served(folder.at('x.git/tree'))).toEqual(['b.md'])
   })
 
-  test('is left out like the directories of other version control systems', async () => {
-    const names = ['.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
+  test('is left out, and so are the directories of other version control systems', async () => {
+    const names = ['.git', '.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '_FOSSIL_', '.fslckout']
     folder.write(Object.fromEntries([...names.map((name) => [`${name}/x`, '']), ['a.md', '']]))
     expect(await served(folder.root)).toEqual(['a.md'])
   })
@@ -366,7 +372,7 @@ describe('.ignore and .hikidashiignore', () => {
     expect(offs).toEqual(['a.log', 'b.txt', 'in/a.log', 'in/c.log', 'in/out/x', 'x.log'])
   })
 
-  test('of the folders above the root apply up to the top of its repository, also in repositories inside the root', async () => {
+  test('of the folders above the root in its repository apply, also in repositories inside the root', async () => {
     const at = repository('main', { '.ignore': '*.txt\n', 'docs/a.md': '', 'docs/x.txt': '', 'docs/deep/y.txt': '' })
     repository('main/docs/clone', { 'z.txt': '', 'z.md': '' })
     expect(await served(join(at, 'docs'))).toEqual(['a.md', 'clone/z.md'])
@@ -385,5 +391,7 @@ describe('.ignore and .hikidashiignore', () => {
     expect(await textAt(provider, 'a.md')).toBe('!not-found')
     folder.write({ '.hikidashiignore': 'b.md\n' })
     expect(await listPaths(provider)).toEqual(['.hikidashiignore', 'a.md'])
+    folder.write({ '.ignore': 'a.md\n' })
+    expect(await listPaths(provider)).toEqual(['.hikidashiignore', '.ignore'])
   })
 })

@@ -4,7 +4,7 @@ import { indexAfter } from '../../src/core/kit/sorted.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import { sortNames } from '../../src/providers/files/walk.ts'
 
-test('names in any number are sorted by their bytes, each once', async () => {
+test('30,000 names of files are sorted by their bytes, each once, and the first name after any path is found', async () => {
   const parts = ['a', 'b', 'é', '\uff61', '𠮷', '-', '.', '0']
   const random = (seed: number) => (seed * 16_807) % 2_147_483_647
   let seed = 42

@@ -86,7 +86,7 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
     expect(await answersOf(provider)).toEqual(await answersOf(await open()))
   })
 
-  test('is not read for a caller that has left', async () => {
+  test('is not read for a request that was aborted', async () => {
     const provider = await open()
     for (let time = 0; time < 4; time++) await answersOf(provider)
     const gone = { ...context, signal: AbortSignal.abort(new Error('gone')) }

@@ -91,7 +91,7 @@ describe('the default excludes of a files mount', () => {
   })
 })
 
-describe('include and exclude of a files mount', () => {
+describe('the options of a files mount', () => {
   const tree = {
     'a.md': '',
     'docs/b.md': '',
@@ -116,12 +116,12 @@ describe('include and exclude of a files mount', () => {
     expect(await served(await open(options))).toEqual(wanted)
   })
 
-  test('hide dot files if configured', async () => {
+  test('hide dot files if "hidden" is false', async () => {
     folder.write({ '.a/b': '', '.c': '', d: '', 'e/.f': '' })
     expect(await served(await open({ hidden: false }))).toEqual(['d'])
   })
 
-  test('are refused when they are malformed, with the glob in the message', async () => {
+  test('are refused if they are invalid, with a malformed glob in the message', async () => {
     await expect(open({ exclude: ['a[b'] })).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('a[b') as string,
@@ -194,7 +194,7 @@ describe('a .gitignore in a files mount', () => {
     )
   })
 
-  test('takes effect at once when it changes, and is ignored when it is turned off', async () => {
+  test('takes effect at once when it changes, and has no effect if the option "gitignore" is off', async () => {
     folder.write({ '.gitignore': 'a', a: '', b: '', 'c/a': '' })
     const provider = await open()
     for (let i = 0; i < 20; i++) {
@@ -237,7 +237,7 @@ describe('a .gitignore in a files mount', () => {
 })
 
 describe('the option "rules" of a files mount', () => {
-  test('sets priority, audience, title, description and type; the last rule with a fact applies', async () => {
+  test('sets priority, audience, title, description and type, each as the last matching rule that has it says', async () => {
     folder.write({ 'a.md': '# The Title\n', 'b/c.md': 'no heading', 'd.txt': 'text' })
     const provider = await open({
       rules: [

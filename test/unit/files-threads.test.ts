@@ -14,7 +14,7 @@ describe('mounted file systems inside a directory', () => {
     '',
   ].join('\n')
 
-  test('are those whose path begins with the path of the directory', () => {
+  test('are found in the list of mounts of the system, and are assumed if there is no such list', () => {
     for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
       expect(hasMountsInside(directory, table), directory).toBe(true)
     for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])
@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     await provider.close?.()
   })
 
-  test('stops being read when its caller has left', async () => {
+  test('is not looked up for a request that was aborted', async () => {
     folder.write({ 'a.txt': 'one' })
     const places = await opened()
     await read(places, 'a.txt')

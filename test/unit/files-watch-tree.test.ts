@@ -151,7 +151,7 @@ describe('a watch on a system that watches whole trees', () => {
     expect(logged).toEqual([])
   })
 
-  test('compares everything after the system reports dropped events', async () => {
+  test('finds a changed file after the system reports dropped events', async () => {
     folder.write(directories(3))
     await begin()
     await eventually(() => system.open() === 1, 'watched')
@@ -194,7 +194,7 @@ describe('a watch on a system that watches whole trees', () => {
 })
 
 describe('a watch of each directory', () => {
-  test('is not retried endlessly if the system answers too many watches with an error event at each', async () => {
+  test('is not retried endlessly if, beyond a maximum number of watches, the system reports an error at all of them', async () => {
     folder.write(directories(30))
     await begin({ mostPaths: 20, recursive: false })
     await eventually(() => logged.length > 0, 'a warning')

@@ -12,7 +12,7 @@ const shortWord = fc
   .tuple(fc.constantFrom('', ...beginnings), fc.stringMatching(/^[A-Za-z0-9_./~-]{0,15}$/))
   .map(([beginning, rest]) => `${beginning}${rest}`.slice(0, 15))
 
-test('no detector finds a secret in a word of at most 15 characters, so such words are skipped', () => {
+test('the detectors of known tokens, of encoded secrets and of secrets in tables find none in a word of at most 15 characters', () => {
   fc.assert(
     fc.property(shortWord, (word) => {
       expect(findKnownTokens(word)).toEqual([])
@@ -29,7 +29,7 @@ test('the shortest known form of a token, of 16 characters, is found', () => {
   expect(findSecretsByRules(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
 })
 
-test('a short word beside a sign of a secret, such as "password=", is still searched', () => {
+test('a short secret is found beside a sign of one, such as "password="', () => {
   expect(findSecretsByRules('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
   expect(findSecretsByRules('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
 })

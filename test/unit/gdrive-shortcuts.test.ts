@@ -3,7 +3,7 @@ import type { DriveClient } from '../../src/providers/gdrive/client.ts'
 import { type DriveFile, shortcutType } from '../../src/providers/gdrive/model.ts'
 import { createDriveScanner } from '../../src/providers/gdrive/scan.ts'
 
-test('a Drive mount follows the first 5,000 shortcuts to files outside, and logs that there are more', async () => {
+test('a Drive mount follows at most 5,000 shortcuts to files outside, and logs that there are more', async () => {
   const targets = new Set<string>()
   const client = {
     file: async (id: string) => {

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { countFileChanges } from '../../src/cli/operations/pack.ts'
 import { planFolders } from '../../src/config/plan.ts'
@@ -40,6 +42,7 @@ test('the number of changes of files is counted in the git history, without merg
     { address: 'git://one', folder: dir, config: { provider: 'git' as const, repository: '.' } },
   ]
   const { changes, known } = await countFileChanges(mounts, () => {}, timeoutMs)
+  expect(existsSync(join(dir, 'ran'))).toBe(false)
   expect(known).toEqual([mounts[0]?.address, 'git://one'])
   const uris = ['%E8%A8%AD%E8%A8%88%20one.md', 'sub/two.md', 'none.md', '%zz'].map((path) => `${known[0]}/${path}`)
   expect([...uris, 'git://one/HEAD/side.md', 'git://one/status', 'other://x'].map(changes)).toEqual([

@@ -144,7 +144,7 @@ describe('globs', () => {
     ['{a', 'a "{" has no "}"'],
     ['a}', 'a "}" has no "{"'],
     ['{id}', 'braces hold only one alternative; write "\\{" for the character'],
-  ])('refuse %j with the reason', (glob, what) => {
+  ])('such as %j are refused with the reason', (glob, what) => {
     expect(() => compileGlob(glob)).toThrow(`The glob ${JSON.stringify(glob)} is malformed: ${what}.`)
   })
 

@@ -50,7 +50,7 @@ test.each([
   expect(rest).not.toHaveProperty('next')
 })
 
-test('a literal pattern is text, and letters of every script are found', async () => {
+test('a literal pattern is not read as a regular expression, and a pattern finds Japanese text', async () => {
   const at = async (pattern: string, isLiteral = false) =>
     (await grep(whole, 'docs://d/ja.txt', { pattern, isLiteral, limit: 9 })).matches.map(({ line }) => line)
   expect(await at('返金')).toEqual([2])
@@ -162,7 +162,7 @@ test('a search fails with the error of the source if the source does not progres
   await expect(search).rejects.toThrow('Too far.')
 })
 
-test('a search in a binary file or a denied file, or with an invalid pattern, gives the error of a read', async () => {
+test('a search in a binary file or with an invalid pattern is refused with the reason, and a search in a denied file like one in an absent file', async () => {
   const refused = (uri: string, pattern = 'ERROR') =>
     grep(whole, uri, { pattern, limit: 1 }).then(String, (error: Error) => error.message)
   expect(await refused('docs://d/bytes.bin')).toContain('not text')

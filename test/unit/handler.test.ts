@@ -71,7 +71,7 @@ const readText = async (handler: Handler, call: Parameters<Handler['fetch']>[1] 
 }
 
 describe('a handler inside another HTTP server', () => {
-  test('serves the official client, of both kinds of revisions, on a server of Node', async () => {
+  test('serves the official client with the newest and with an earlier revision of the protocol, on a server of Node', async () => {
     const place = await mount(await handle())
     for (const mode of ['auto', 'legacy'] as const) {
       const client = new Client({ name: 'c', version: '1' }, { versionNegotiation: { mode } })
@@ -81,7 +81,7 @@ describe('a handler inside another HTTP server', () => {
     }
   })
 
-  test('tries again to create a view after a failure', async () => {
+  test('creates the view for the next request if creating it has failed before', async () => {
     const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
     let isReady = false
     const handler = await createHandler(
@@ -126,7 +126,7 @@ describe('a handler inside another HTTP server', () => {
     await client.close()
   })
 
-  test('checks a body that the application has already parsed', async () => {
+  test('accepts a body that the application has already read, and refuses it if it is too long or malformed', async () => {
     const body = { jsonrpc: '2.0', id: 7, method: 'ping' }
     const handler = await handle({ limits: { body: 1000 } })
     const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
@@ -140,7 +140,7 @@ describe('a handler inside another HTTP server', () => {
     expect((await ask('{')).status).toBe(400)
   })
 
-  test('cancels reads of a client that disconnects, with both interfaces', async () => {
+  test('cancels reads of a client that disconnects, on a server of Node and through the Fetch standard', async () => {
     const aborted: string[] = []
     let asked: () => void = () => {}
     const provider: Provider = {
@@ -174,7 +174,7 @@ describe('a handler inside another HTTP server', () => {
     }
   })
 
-  test('refuses wrong hosts, origins, paths, media types and bodies that are too long', async () => {
+  test('refuses a wrong host, origin, method or media type, and a path or a body that is too long', async () => {
     const handler = await handle({ limits: { body: 2000, path: 100 } })
     const status = async (request: Request) => (await handler.fetch(request, here)).status
     expect(await status(readOf('a'))).toBe(200)
@@ -194,7 +194,7 @@ describe('a handler inside another HTTP server', () => {
     expect((await handler.fetch(readOf('b'), here)).status).toBe(200)
   })
 
-  test('serves this machine only, without an authentication function', async () => {
+  test('serves only clients on this machine if it has no authentication, unless "insecure" is set', async () => {
     const handler = await handle()
     for (const peer of [undefined, '', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '127.0.0.1.evil.example'])
       expect(await readText(handler, { peer })).toMatchObject({ status: 403 })
@@ -241,7 +241,7 @@ describe('a handler inside another HTTP server', () => {
     await closed
   })
 
-  test('is refused with the name of a missing option', async () => {
+  test('is not created without a catalog or a name, and the error names what is missing', async () => {
     await expect(createHandler(undefined as never, { name: 't', version: '1' })).rejects.toThrow(/catalog/)
     await expect(createHandler(createCatalog({ mounts: [] }), {} as never)).rejects.toThrow(/needs "name"/)
   })

@@ -11,7 +11,7 @@ import { createPlace, hostCalled } from '../support/hosts.ts'
 
 describe('the hook of a host', () => {
   test.each(Object.entries(promptHooks))(
-    'reads the question of %s, and answers in the form that this host expects',
+    'reads the prompt and the folder that %s sends, and answers in the form that this host expects',
     (host, { event, folder }) => {
       // Cursor names the folders of its window.
       const cwd = host === 'cursor' ? { workspace_roots: ['/work', '/other'] } : { cwd: '/work' }
@@ -68,7 +68,7 @@ describe('the file of the hooks of a host', () => {
     expect(await write(withoutHook)).toEqual(others)
   })
 
-  test('of cursor has only a command for the hook, and names its own version', async () => {
+  test('of cursor has only a command with a timeout, and the version of its format', async () => {
     const project = await createPlace()
     const { opened, ...hook } = await openHook(hostCalled('cursor'), 'project', project)
     expect(opened.before.file).toBe(join(project.folder, '.cursor/hooks.json'))
@@ -109,7 +109,7 @@ describe('the plugin for opencode', () => {
     await expect(open()).rejects.toThrow(/hikidashi\.js is not a plugin of hikidashi, so it was not changed/)
   })
 
-  test('adds the context to the message as a part that only the model sees, or leaves the message as it is', async () => {
+  test('adds the context to the message as a part that only the model sees, or leaves the message as it is if there is no context', async () => {
     const program = join(machine.folder, 'program.mjs')
     writeFileSync(
       program,

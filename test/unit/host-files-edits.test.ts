@@ -174,7 +174,7 @@ describe.each([
     ))
 })
 
-describe('an existing entry in a settings file', () => {
+describe('an entry in a settings file', () => {
   const before = {
     json: '{\n  "context_servers": {\n    "a": 1,\n    "hikidashi": { "command": "x" }, // ours\n    "b": 2\n  }\n}\n',
     toml: '[mcp_servers.hikidashi]\ncommand = "x"\n\n[mcp_servers.hikidashi.env]\nA = "b"\n\n# next\n[other]\na = 1\n',
@@ -185,7 +185,7 @@ describe('an existing entry in a settings file', () => {
     ['json', zed, before.json, before.json.replace('    "hikidashi": { "command": "x" }, // ours\n', '     // ours\n')],
     ['toml', codex, before.toml, '\n\n# next\n[other]\na = 1\n'],
     ['yaml', goose, before.yaml, 'extensions:\n  b: { type: stdio }\n'],
-    ['flow', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
+    ['YAML in flow style', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
   ])('in %s is removed or replaced without other changes', async (_, host, text, rest) => {
     const opened = await openWith(host, machine, text)
     expect(withoutEntry(opened, 'hikidashi')).toBe(rest)

@@ -122,7 +122,7 @@ describe('a printed command line', () => {
 })
 
 describe('npx on Windows, which cmd starts,', () => {
-  test.each(['C:\\R&D', 'C:\\100%PATH%', 'C:\\a^b', 'C:\\a (b)', 'C:\\it!'])('refuses %s', (folder) => {
+  test.each(['C:\\R&D', 'C:\\100%PATH%', 'C:\\a^b', 'C:\\a (b)', 'C:\\it!'])('is not given the folder %s', (folder) => {
     const platform = Object.getOwnPropertyDescriptor(process, 'platform')
     Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })
     try {

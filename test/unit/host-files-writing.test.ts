@@ -28,7 +28,7 @@ describe('the settings file of a project', () => {
     ['cursor', '.cursor/mcp.json', '.cursor'],
     ['codex', '.codex/config.toml', '.codex'],
     ['gemini-cli', '.gemini/settings.json', '.gemini/settings.json'],
-  ])('of %s is not read or written where %s leads out of the project through a link', async (id, file, linked) => {
+  ])('of %s is refused if %s leads out of the project through a link', async (id, file, linked) => {
     const at = join(machine.folder, linked)
     const outside = join(machine.home, 'outside')
     await mkdir(dirname(at), { recursive: true })
@@ -91,6 +91,7 @@ describe('a settings file that is written', () => {
     const before = await put('old')
     await meddle()
     await expect(writeHostFile(before, 'mine')).rejects.toThrow(/Another program has just changed/)
+    expect(await readFile(file, 'utf8').catch(() => '')).not.toBe('mine')
     expect((await names()).filter((name) => name !== 'settings.json')).toEqual([])
   })
 

@@ -118,7 +118,7 @@ describe('the settings file of a host', () => {
 })
 
 describe('the entry that a host gets', () => {
-  test('names no folder of one machine if the host can name the project', () => {
+  test('names the folder of the project by a placeholder if the host has one, and variables by their names', () => {
     const launch: Launch = {
       transport: 'stdio',
       command: [
@@ -154,7 +154,7 @@ describe('the entry that a host gets', () => {
     expect(() => entryOf(id, launch)).toThrow(/would take a part of/)
   })
 
-  test('has an input if VS Code should ask for the token, and both are removed together', async () => {
+  test('has an input if VS Code should ask for the token, and the input is removed with the entry unless another entry uses it', async () => {
     const host = hostCalled('vscode')
     const launch = remoteLaunch({ url: 'https://context.example.org/mcp', headers: [], asksToken: true })
     const opened = await openWith(
@@ -244,9 +244,10 @@ describe('a secret in an entry', () => {
     }
     expect(message).toMatch(/variable/)
     expect(message).not.toContain(token)
+    expect(message).not.toContain('correct horse')
   })
 
-  test('is accepted as a variable, and other texts are accepted', () => {
+  test('is accepted as a variable, and other texts are accepted; a malformed or repeated header is refused', () => {
     expect(remote({ headers: ['X-Api-Key: ${KEY}', 'X-Team: docs'], tokenVariable: 'T' })).toMatchObject({
       headers: {
         'X-Api-Key': [{ variable: 'KEY' }],
@@ -315,7 +316,7 @@ describe('the diff of a settings file', () => {
     ['a', 'a\n', '--- f\n+++ f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n'],
   ])('from %j to %j is a unified diff', (before, after, diff) => expect(fileDiff('f', before, after)).toBe(diff))
 
-  test('shows no secret of other entries, and no control characters', async () => {
+  test('shows no secret of other entries, and escapes control characters on a terminal', async () => {
     const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'
     const before = `{\n  "GITHUB_TOKEN": "${token}", // \u001b[2J\n}\n`
     const shown = async (isTerminal: boolean) => {

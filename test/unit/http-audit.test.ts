@@ -47,7 +47,7 @@ const alice = () => issuer.mint({ sub: 'alice', scope: '' })
 const here = '127.0.0.1'
 
 describe('a refused HTTP request is in the audit log', () => {
-  test('with its principal, and never with its token', async () => {
+  test('with its principal or its address, and never with its token', async () => {
     const { url, records, turnedAway } = await serve()
     const [good, bad] = [await alice(), await issuer.mint({ sub: 'mallory', aud: 'https://other.example.org' })]
     await read(url, undefined, 'x://open/a')

@@ -43,7 +43,7 @@ async function serve(auth: Partial<AuthorizationOptions> = {}): Promise<HttpServ
 describe('the metadata of the protected resource', () => {
   const known = '/.well-known/oauth-protected-resource'
 
-  test('are public, at both paths, and match the configuration', async () => {
+  test('are public, at the well-known path with and without the path of the endpoint, and match the configuration', async () => {
     const { url } = await serve({ scopes: [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['x'] }] })
     for (const place of [known, `${known}/mcp`]) {
       const response = await fetch(new URL(place, url), { headers: { origin: 'https://a-page.example.org' } })

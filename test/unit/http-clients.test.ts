@@ -182,7 +182,7 @@ describe('among the targets of requests,', () => {
   })
 })
 
-describe('a malformed message of a client', () => {
+describe('a message of a client', () => {
   const malformed = [
     { jsonrpc: '2.0', method: 'notifications/initialized', params: [] },
     { jsonrpc: '2.0', method: 'notifications/initialized', params: { _meta: 7 } },
@@ -192,7 +192,7 @@ describe('a malformed message of a client', () => {
     { jsonrpc: '2.0', method: 'resources/read', params: 1 },
   ]
 
-  test.each(malformed)('that is a notification gets no answer: %j', async (message) => {
+  test.each(malformed)('that is a malformed notification gets no answer: %j', async (message) => {
     const { url } = await start()
     const begun = await send(url, { body: initialize })
     const session = { 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) }
@@ -357,7 +357,7 @@ describe('a web page of an allowed origin', () => {
     'https://APP.example.org',
     'https://other.example.org',
     '*',
-  ])('differs from a page of %s, which gets 403 and no header of CORS', async (other) => {
+  ])('is not a page of %s, which gets 403 and no header of CORS', async (other) => {
     const { url } = await start(allowed)
     for (const ask of [preflight({ Origin: other }), { body: initialize, headers: { Origin: other } }]) {
       const { status, headers } = await send(url, ask)

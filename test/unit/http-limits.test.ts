@@ -111,7 +111,7 @@ describe('limits over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ inFlight: 0, waiting: 0, refusedBusy: 1 })
   })
 
-  test('on a source that failed several times in a row: 503 with Retry-After, without the reason', async () => {
+  test('on a source that failed several times in a row: 503 with Retry-After, without the error of the source', async () => {
     const down = limited(
       { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
       { failures: 2, pauseMs: 60_000, maxPauseMs: 60_000 },
@@ -157,7 +157,7 @@ describe('limits over HTTP', () => {
     }
   })
 
-  test('on pipelined requests: they wait for each other, and others do not', async () => {
+  test('on pipelined requests: they wait for each other, and requests on other connections do not', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, {})
     const text = (path: string, id: number) => {

@@ -115,7 +115,7 @@ describe('the endpoint /metrics', () => {
 })
 
 describe('the text format of metrics', () => {
-  test('has help, type and samples, with every character of a label escaped', () => {
+  test('has help, type and samples, with the special characters of labels and help escaped', () => {
     const labels = { a: 'x"y\\z\nw' }
     const samples = [
       { labels, value: 1.5 },

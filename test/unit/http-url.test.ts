@@ -64,7 +64,7 @@ describe('an IP address', () => {
     expect(addressBytes(text)).toBeUndefined()
   })
 
-  test('is in a block of addresses if it begins with the bits of the block, and in no block of the other IP version', () => {
+  test('is in a block of addresses if it begins with the bits of the block, and in no invalid block or block of the other IP version', () => {
     const block = (text: string) => addressBlock(text) ?? { bytes: [], bits: -1 }
     expect(isInBlock(bytes('10.255.0.1'), block('10.0.0.0/8'))).toBe(true)
     expect(isInBlock(bytes('11.0.0.1'), block('10.0.0.0/8'))).toBe(false)
@@ -266,7 +266,7 @@ describe('an HTTP URL', () => {
     else expect(formatHttpUrl(resolveHttpUrl(base, reference))).toBe(expected)
   })
 
-  test('contains the URLs below it, and has an origin without the default port', () => {
+  test('is joined with a path below it, and has an origin without the default port', () => {
     const below = (base: string, path: string) => formatHttpUrl(httpUrlBelow(parseHttpUrl(base), path))
     expect(below('https://a', 'b/c')).toBe('https://a/b/c')
     expect(below('https://a/v1/', 'b?c=d')).toBe('https://a/v1/b?c=d')

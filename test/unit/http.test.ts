@@ -136,7 +136,7 @@ describe('the stateless revision 2026-07-28 over HTTP', () => {
       -32020,
     ],
     [
-      'a header without an envelope',
+      'a version header without _meta in the body',
       { jsonrpc: '2.0', id: 1, method: 'resources/list' },
       modernHeaders('resources/list'),
       400,
@@ -367,7 +367,7 @@ describe('the HTTP service', () => {
     await closed
   })
 
-  test('does not listen beyond this machine without a list of host names', async () => {
+  test('does not listen beyond this machine without a list of host names, nor without authentication unless "insecure" is set', async () => {
     const options = {
       view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),
       name: 't',
@@ -382,7 +382,7 @@ describe('the HTTP service', () => {
     services.push(await serveHttp({ ...named, insecure: true }))
   })
 
-  test('reports why it cannot listen', async () => {
+  test('reports that its port is in use', async () => {
     const { url } = await serve()
     const options = {
       view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),

@@ -30,7 +30,7 @@ describe('a data: URI', () => {
     ['data:text/plain;base64=x,YQ==', 'text/plain', { base64: 'x' }, 'YQ=='],
     ['data:text/plain%2Chello', 'text/plain', {}, 'hello'],
     ['data:text/plain,%2541', 'text/plain', {}, '%41'],
-  ])('%s gives its content', (uri, mimeType, parameters, text) => {
+  ])('%s gives its MIME type, its parameters and its content', (uri, mimeType, parameters, text) => {
     const data = parseDataUri(uri)
     expect([data.mimeType, Object.fromEntries(data.parameters), data.bytes.toString()]).toEqual([
       mimeType,
@@ -168,7 +168,7 @@ describe('inline resources in a configuration', () => {
     return loadConfig(file)
   }
 
-  test('have any addresses, several in one mount or one by itself', async () => {
+  test('are listed and read at any address, several in one mount or one as a mount of its own', async () => {
     const found = await load({
       'memo://team/greeting': { provider: 'inline', text: 'Hello', mimeType: 'text/markdown', title: 'A greeting' },
       'memo://others': {

@@ -7,7 +7,7 @@ import { volumeOf } from '../support/volume.ts'
 const parse = (text: string) => parseJson(Buffer.from(text))
 
 describe('the strict JSON parser', () => {
-  test('parses JSON', () => {
+  test('parses any valid JSON like JSON.parse', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         expect(parse(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)))

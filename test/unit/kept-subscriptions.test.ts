@@ -52,7 +52,7 @@ test('the next process gets the latest state of the webhook subscriptions, and a
   expect(said).toEqual([])
 })
 
-test('the next process delivers no webhooks until the process before it has ended', async () => {
+test('the next process gets no webhook subscriptions until the process before it has ended', async () => {
   const { open, signal } = await begin()
   const first = open()
   expect(await first.all(signal)).toEqual([])

@@ -34,7 +34,7 @@ describe('the circuit breaker', () => {
     expect(breaker.open).toBe(true)
   })
 
-  test('lets one request through when the pause is over, and others wait for its outcome', () => {
+  test('lets one request through when the pause is over, and no others until its outcome is known', () => {
     const { breaker, clock } = create()
     for (let i = 0; i < 3; i++) breaker.failed()
     clock.now = 999
@@ -198,7 +198,7 @@ describe('the limits of a mount', () => {
     expect(await again).toEqual([{ text: '5' }])
   })
 
-  test('free the slot of a caller that left while it waited', async () => {
+  test('free the place of a caller that left while it waited for a slot', async () => {
     let resolve = (_: string) => {}
     const provider = limited(
       reading(

@@ -29,7 +29,7 @@ function leaves(schema: Schema | undefined, prefix: string): readonly (readonly 
   })
 }
 
-describe('docs/limits.md', () => {
+describe('the limits of the configuration', () => {
   const { http, pages, changes, audit, mounts, spill } = root.properties ?? {}
   const shapes = (mounts?.additionalProperties as Schema | undefined)?.oneOf ?? []
   const mount = shapes[0]
@@ -43,7 +43,7 @@ describe('docs/limits.md', () => {
     ...leaves(mount?.properties?.limits, 'mounts.*.limits'),
   ]
 
-  test('lists every limit of the configuration, with its default', () => {
+  test('are all listed in docs/limits.md, with their defaults', () => {
     expect(keys.length).toBeGreaterThan(30)
     for (const [key, description] of keys) {
       const row = page.split('\n').find((line) => line.startsWith(`| \`${key}\` |`))
@@ -53,7 +53,7 @@ describe('docs/limits.md', () => {
     }
   })
 
-  test('lists no other limits, except those of single providers', () => {
+  test('are the only ones in docs/limits.md, besides those of single providers, which have their defaults', () => {
     const ofProviders = new Map<string, readonly string[]>()
     for (const [key, said] of shapes.flatMap((shape) => leaves(shape, 'mounts.*')))
       ofProviders.set(key, [...(ofProviders.get(key) ?? []), said])
@@ -68,7 +68,7 @@ describe('docs/limits.md', () => {
     }
   })
 
-  test('lists defaults of http.limits whose descriptions in the schema equal the values of the code', () => {
+  test('below http.limits have descriptions with the defaults of the code', () => {
     const said = Object.fromEntries(
       keys.map(([key, description]) => [key, /By default "?([\d.]+)\s*([A-Za-z]*)/.exec(description)]),
     )

@@ -173,38 +173,41 @@ describe('subscriptions/listen over stdio', () => {
   })
 })
 
-describe('resources/subscribe over stdio', () => {
-  test.each(['2024-11-05', '2025-11-25'])('notifies until it is unsubscribed, on %s', async (version) => {
-    const provider = live({ a: '', b: '' })
-    const client = pipe(provider)
-    client.send(initialize(version))
-    await client.answered(0)
-    expect(client.messages[0]?.result?.capabilities).toMatchObject({
-      resources: { subscribe: true, listChanged: true },
-    })
-    client.send(initialized)
-    client.send(subscribe(1, 'file:///r/a'))
-    client.send(subscribe(2, 'file:///elsewhere'))
-    await client.answered(2)
-    await client.answered(1)
-    expect(client.messages.find(({ id }) => id === 1)?.result).toEqual({})
-    expect(client.messages.find(({ id }) => id === 2)?.error).toMatchObject({
-      code: -32002,
-      data: { uri: 'file:///elsewhere' },
-    })
-    provider.set('a', { text: 'x' })
-    provider.set('new', { text: 'x' })
-    await until(() => client.updates().length > 0)
-    expect(client.updates()).toEqual([{ uri: 'file:///r/a' }])
-    expect(client.messages.filter(({ method }) => method?.endsWith('list_changed'))).toEqual([
-      { jsonrpc: '2.0', method: 'notifications/resources/list_changed' },
-    ])
-    client.send(subscribe(3, 'file:///r/a', 'resources/unsubscribe'))
-    await client.answered(3)
-    provider.set('a', { text: 'y' })
-    await pause(150)
-    expect(client.updates()).toHaveLength(1)
-  })
+describe('resources/subscribe', () => {
+  test.each(['2024-11-05', '2025-11-25'])(
+    'notifies over stdio until resources/unsubscribe, in revision %s',
+    async (version) => {
+      const provider = live({ a: '', b: '' })
+      const client = pipe(provider)
+      client.send(initialize(version))
+      await client.answered(0)
+      expect(client.messages[0]?.result?.capabilities).toMatchObject({
+        resources: { subscribe: true, listChanged: true },
+      })
+      client.send(initialized)
+      client.send(subscribe(1, 'file:///r/a'))
+      client.send(subscribe(2, 'file:///elsewhere'))
+      await client.answered(2)
+      await client.answered(1)
+      expect(client.messages.find(({ id }) => id === 1)?.result).toEqual({})
+      expect(client.messages.find(({ id }) => id === 2)?.error).toMatchObject({
+        code: -32002,
+        data: { uri: 'file:///elsewhere' },
+      })
+      provider.set('a', { text: 'x' })
+      provider.set('new', { text: 'x' })
+      await until(() => client.updates().length > 0)
+      expect(client.updates()).toEqual([{ uri: 'file:///r/a' }])
+      expect(client.messages.filter(({ method }) => method?.endsWith('list_changed'))).toEqual([
+        { jsonrpc: '2.0', method: 'notifications/resources/list_changed' },
+      ])
+      client.send(subscribe(3, 'file:///r/a', 'resources/unsubscribe'))
+      await client.answered(3)
+      provider.set('a', { text: 'y' })
+      await pause(150)
+      expect(client.updates()).toHaveLength(1)
+    },
+  )
 
   test('is accepted for an existing resource that never changes, and not for an absent one', async () => {
     const { watch: _, ...still } = live({ b: 'b' })
@@ -234,7 +237,7 @@ describe('resources/subscribe over stdio', () => {
     await catalog.close()
   })
 
-  test('is unknown on 2026-07-28, and without sources that report changes', async () => {
+  test('is unknown in revision 2026-07-28, and without sources that report changes', async () => {
     const client = pipe(live({}))
     client.send({ ...subscribe(1, 'file:///r/a'), params: { uri: 'file:///r/a', _meta: meta } })
     await client.answered(1)
@@ -307,7 +310,7 @@ const modernHeaders = {
 }
 
 describe('subscriptions/listen over HTTP', () => {
-  test('streams, ends the watch when the client disconnects, and ends with its result when the server stops', async () => {
+  test('streams to each client, goes on when another client disconnects, and ends with its result when the server stops', async () => {
     const provider = live({ a: '' })
     const { url, close } = await service(provider)
     const filter = { resourceSubscriptions: ['file:///r/a'] }

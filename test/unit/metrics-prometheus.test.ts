@@ -77,7 +77,7 @@ describe('a request to Prometheus', () => {
     expect(api.asked.at(-1)?.path).toBe('query_range')
   })
 
-  test('goes to the configured URL, also with a path, with the configured credentials', async () => {
+  test('goes to the configured URL, also with a path, with the configured credentials; an invalid URL is refused', async () => {
     const { api } = await open()
     for (const [credentials, header] of [
       [{ bearer: 'secret-token' }, 'Bearer secret-token'],
@@ -176,14 +176,17 @@ describe('a failure of Prometheus', () => {
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
-  ] as const)('by %s gives advice, and nothing of its answer', async (_, given, kind, message) => {
-    const { read } = await open(given)
-    const failure = await failureOf(read('query', query))
-    expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) as string })
-    expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
-  })
+  ] as const)(
+    'by %s gives advice, and shows no host, address or control character of its answer',
+    async (_, given, kind, message) => {
+      const { read } = await open(given)
+      const failure = await failureOf(read('query', query))
+      expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) as string })
+      expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
+    },
+  )
 
-  test('for a metric with matchers shows no generated query', async () => {
+  test('for a metric shows no error about the query that the provider has generated', async () => {
     const { read } = await open(api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: something'))
     expect((await failureOf(read('series/up'))).message).not.toContain('something')
   })
@@ -270,7 +273,7 @@ describe('an answer of Prometheus over the limit', () => {
     expect(shown.summary).toContain('30 of 250 series')
   })
 
-  test('of points: 100 series of 10,000 become a readable text', async () => {
+  test('of points: each of 100 series of 10,000 points has at most 120 points, with the largest value', async () => {
     const { read } = await open(many(100, 10_000))
     const text = await read('series/up')
     expect(text.length).toBeLessThan(400_000)
@@ -309,7 +312,7 @@ describe('an answer of Prometheus with another type than series', () => {
 })
 
 describe('the listing of metrics', () => {
-  test('of 12,000 metrics is in order, resumes anywhere, and sends few requests', async () => {
+  test('of 12,000 metrics is in order, resumes in the middle, and sends few requests', async () => {
     const names = Array.from(
       { length: 12_000 },
       (_, i) => [`metric_${i}`, { type: 'gauge', help: `Number ${i}.` }] as const,
@@ -332,7 +335,7 @@ describe('the listing of metrics', () => {
     })
   })
 
-  test('has a new metric at once, without a request for each absent metric', async () => {
+  test('has a metric that is new in Prometheus, and simultaneous reads of an absent metric share requests', async () => {
     const { provider, api, read } = await open()
     await read('series/up')
     api.set({ metrics: { up: {}, fresh: {} } })
@@ -430,7 +433,7 @@ describe('a watch of metrics', () => {
 })
 
 describe('the pages of the state of Prometheus', () => {
-  test('show problems, without addresses, folders and details that always change', async () => {
+  test('show problems, without URLs, folders and details that always change', async () => {
     const { read } = await open({
       data: {
         alerts: {
@@ -513,7 +516,7 @@ describe('the pages of the state of Prometheus', () => {
     expect(pages.join('')).not.toMatch(/hunter2|host-17|secret-folder/)
   })
 
-  test('are limited, and count what they leave out', async () => {
+  test('list at most 1,000 alerts, and count those that they leave out', async () => {
     const alerts = Array.from({ length: 1500 }, (_, i) => ({ labels: { alertname: `A${i}` }, state: 'pending' }))
     const { read } = await open({ data: { alerts: { alerts } } })
     expect(JSON.parse(await read('alerts'))).toMatchObject({

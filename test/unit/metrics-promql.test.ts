@@ -97,7 +97,7 @@ describe('the metrics of a query', () => {
     ['foo{x="\\""} + bar{y="\\\\"} + baz', 'foo', 'bar', 'baz'],
     ['{__name__="\\x66\\157\\u006f"}', 'foo'],
     ['{"\\U0001f600"}', '😀'],
-  ])('are those of %s', (query, ...names) => {
+  ])('are found in the query %s', (query, ...names) => {
     expect(metricsOf(query)).toEqual(names)
   })
 
@@ -106,7 +106,7 @@ describe('the metrics of a query', () => {
     ["foo{x='a\"b',y=`\\d`}", 'foo { x = "a\\"b" , y = "\\\\d" }'],
     ['rate(foo[5m:1m]offset-5m)', 'rate ( foo [ 5m : 1m ] offset - 5m )'],
     ['{__name__="\\x66oo"}', '{ __name__ = "foo" }'],
-  ])('%j is normalized to %j, with the same meaning', (query, text) => {
+  ])('are the same when the query %j is normalized to %j', (query, text) => {
     const parsed = parsePromql(query)
     expect(parsed.text).toBe(text)
     expect(parsePromql(text)).toEqual(parsed)

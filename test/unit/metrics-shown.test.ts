@@ -85,7 +85,7 @@ describe('series of metrics as JSON', () => {
     expect(summary).toContain('rate(…[5m])')
   })
 
-  test('have fewer points if there are many, with every extreme, and state that points were left out', () => {
+  test('have fewer points if there are many, with the smallest and the largest value, and state how points were left out', () => {
     const values = Array.from({ length: 5000 }, (_, i) => (i === 1234 ? 99 : i === 4321 ? -99 : i % 7))
     const read = json(shown([series({}, values), series({ a: 'b' }, values)], { inAll: 200 }))
     expect(read.sampling).toContain('smallest and largest')
@@ -192,7 +192,7 @@ describe('series of metrics as a picture', () => {
     expect(paths(formatChart(shown([series({}, [1, 2, Number.NaN, 4, 5])])))[0]?.match(/M/g)).toHaveLength(2)
   })
 
-  test('are drawn with few, no and infinite values', () => {
+  test('are drawn with few values and with extreme ones, and state if there are no finite values', () => {
     expect(labels(formatChart(shown([])))).toContain('No finite values in this time range.')
     expect(labels(formatChart(shown([series({}, [Number.NaN])])))).toContain('No finite values in this time range.')
     for (const values of [[5], [0, 0], [-3, -3], [1e300, -1e300], [5e-324, 0], [Number.MAX_VALUE, 1], [1e15, 1e15 + 1]])

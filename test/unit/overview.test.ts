@@ -108,7 +108,7 @@ describe('the overview in the list of resources', () => {
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('counts towards the maximum number of resources for a host', async () => {
+  test('counts towards the maximum number of resources for a host, and is left out if that is one', async () => {
     const views = await served({ 'docs://a': docs })
     expect(await urisOf(views.narrowed({ most: 2 })(guest))).toEqual([overviewUri, 'docs://a/a.md'])
     expect(await urisOf(views.narrowed({ most: 1 })(guest))).toEqual(['docs://a/a.md'])
@@ -155,7 +155,7 @@ describe('the text of the overview', () => {
     expect(await overviewOf(views.view(guest))).toBe(text)
   })
 
-  test('neither names a denied mount, nor counts a partly denied one', async () => {
+  test('neither names a denied mount, nor counts the documents of a partly denied one', async () => {
     const part = { ...docs, title: 'Part', access: [{ allow: ['*'], match: 'a.md' }, 'analyst'] }
     const over = ['docs://a', 'docs://part']
     const views = await served({
@@ -183,7 +183,7 @@ describe('the text of the overview', () => {
     expect(await urisOf(views.view(guest))).toEqual([overviewUri])
   })
 
-  test('is read in any case of its URI, and its URI has no parts, children or directory', async () => {
+  test('is read in any letter case of its URI, and its URI has no parts, children or directory', async () => {
     const view = (await served({ 'docs://a': docs })).view(guest)
     expect(await overviewOf(view, 'HIKIDASHI://Overview')).toBe(await overviewOf(view))
     for (const uri of [

@@ -223,7 +223,7 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
     expect(warnings).toEqual([expect.stringContaining('(ENOENT)')])
   })
 
-  test('gives a store in memory that keeps rows and texts', async () => {
+  test('gives a store in memory that keeps rows, and makes no folder', async () => {
     const store = await openStore({ sqlite: { file: '/proc/x/store.sqlite', orMemory: true } })
     const rows = store.collection('c')
     await rows.put({ key: 'a', value: Buffer.from('one') })

@@ -34,7 +34,7 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
     expect(members.now().map(({ session }) => session)).toEqual(expect.arrayContaining(pids))
   })
 
-  test('stay members until they end, if they were listed before their parent ended', async () => {
+  test('include a descendant whose parent has ended, if it was listed before', async () => {
     const { leader, child, members } = await startSession()
     members.now()
     leader.kill('SIGKILL')

@@ -48,7 +48,7 @@ describe('the file server.json', () => {
     )
   })
 
-  test('has the facts of package.json, and no others', () => {
+  test('has the name and the repository of package.json, and no repository if it names none', () => {
     const described = serverJson(own, { name })
     expect(faults(described)).toEqual([])
     expect(Object.keys(described)).not.toContain('repository')
@@ -83,7 +83,7 @@ describe('the manifest of a bundle', () => {
     expect(faults({ ...manifest, resources: [] })).not.toEqual([])
   })
 
-  test('has its texts in Japanese too, where the schema allows it', () => {
+  test('has its name, descriptions and keywords in Japanese too', () => {
     for (const key of ['display_name', 'description', 'long_description', 'keywords'])
       expect(localizedTexts.ja?.[key]).toEqual(expect.anything())
     expect(Object.keys(localizedTexts.ja ?? {}).every((key) => key in manifest)).toBe(true)
@@ -146,7 +146,7 @@ describe('a bundle with a configuration', () => {
   })
 })
 
-test('the page, the README, the header of the explorer and bundles have the same logo', () => {
+test('the page, the README and the header of the explorer have the same logo, and the icon of a bundle is a PNG of 512 by 512 pixels', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url))
   const mark = read('src/explorer/web/icon.svg').toString()
   expect(read('docs/images/mark.svg').toString()).toBe(mark)
@@ -217,7 +217,7 @@ describe('the packages in a bundle', () => {
     ])
   })
 
-  test('are complete, or no bundle is written', async () => {
+  test('are refused if one of them is missing', async () => {
     pack('broken', 'own', { gone: '1' })
     await expect(placed('broken')).rejects.toThrow(/own needs gone/)
   })

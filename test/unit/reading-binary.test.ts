@@ -343,7 +343,7 @@ describe('compound files', () => {
     await expect(read('xls', xls({ cells: wideRows }))).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('that are damaged anywhere are refused, or read up to the damage', async () => {
+  test('that are damaged anywhere are refused, or read as well-formed text', async () => {
     let seed = 47
     const next = (below: number) => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -363,7 +363,7 @@ describe('compound files', () => {
       }
   }, 600_000)
 
-  test('have their secrets masked in readings and parts', async () => {
+  test('have a secret masked when they are read as text', async () => {
     const key = 'AKIAIOSFODNN7EXAMPLE'
     const secret = doc({ text: `the key is ${key}\rwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\r` })
     const served = documents(memory({ 'a.doc': { bytes: secret, version: '1' } }), {

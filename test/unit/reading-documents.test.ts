@@ -129,7 +129,7 @@ describe('documents with front matter', () => {
     }
   })
 
-  test('are listed without front matter if they are gone when they are opened, but an internal error fails the listing', async () => {
+  test('are listed without front matter if they are gone when they are opened, but an unexpected error fails the listing', async () => {
     const source: Provider = {
       ...memory({ 'a.md': 'x' }),
       read: async () => Promise.reject(new Error('a fault of ours')),
@@ -174,7 +174,7 @@ describe('translations of a document', () => {
     expect(await of('x.ja.md')).toEqual([{ href: 'x.md' }, { href: 'x.zh-cn.md', language: 'zh-cn' }])
   })
 
-  test('are not looked up for other files, nor without languages, and exclude the document itself', async () => {
+  test('are not looked up for files of code, nor without languages, and exclude the document itself', async () => {
     const source = memory({ 'x.ts': 'a', 'x.ja.ts': 'b', 'y.md': 'a', 'y.ja.md': 'b' })
     expect((await readOne(documented(source), 'x.ts')).meta).toBeUndefined()
     expect((await readOne(documented(source, { languages: [] }), 'y.md')).meta).toBeUndefined()

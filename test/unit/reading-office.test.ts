@@ -263,8 +263,8 @@ describe('the text of a cell in a workbook', () => {
     '<styleSheet xmlns="MAIN"><numFmts count="1"><numFmt numFmtId="180" formatCode="0;0;0;&quot;Mr. &quot;@"/></numFmts><fonts><font><name val="Arial"/></font><font><name val="Wingdings"/></font></fonts><cellXfs><xf/><xf numFmtId="180"/><xf fontId="1"/></cellXfs></styleSheet>'
 
   test.each([
-    ['is in the section of its format for texts', cell(1, 's', '0'), 'Mr. a  b'],
-    ['has the control characters that are written as _x000A_', cell(0, 'str', 'a_x000A_b_x005F_c'), 'a b_c'],
+    ['is formatted by the section for texts of its number format', cell(1, 's', '0'), 'Mr. a  b'],
+    ['is decoded where a character is written as _x000A_', cell(0, 'str', 'a_x000A_b_x005F_c'), 'a b_c'],
     ['is a symbol in a font of symbols', cell(2, 'str', '\u00fc'), '✓'],
   ])('%s', async (_, cells, wanted) => {
     const sheet = `<worksheet xmlns="MAIN"><sheetData><row r="1">${cells}</row></sheetData></worksheet>`
@@ -289,7 +289,7 @@ describe('a symbol character', () => {
     [`${font('Wingdings')}<w:t>\u00fc</w:t>`, '✓'],
     [`${font('Wingdings')}<w:t>\uf0fc</w:t>`, '✓'],
     [`${font('Arial')}<w:t>ü</w:t>`, 'ü'],
-  ])('of a Word document is the visible character: %s', async (run, wanted) => {
+  ])('of a Word document is the visible character, or U+FFFD if its font is unknown: %s', async (run, wanted) => {
     expect(await inWord(run)).toBe(wanted)
   })
 

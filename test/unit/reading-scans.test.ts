@@ -175,7 +175,7 @@ describe('OCR', () => {
     }
   })
 
-  test('that is missing is named in the error, and once in the log', async () => {
+  test('that is missing makes each read fail with an error that says so, and is logged once', async () => {
     const log = vi.fn()
     const reader = { missing: async () => 'tesseract is not there.', read: async () => '' }
     const { read } = await served(await scanOf(['a']), { reader, log })
@@ -208,7 +208,7 @@ describe('OCR', () => {
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a program for OCR that is killed, fails or writes endlessly gives an error, and it gets no HOME',
+  'a program for OCR that is killed, fails, writes a file or writes endlessly gives an error, and it gets no HOME',
   async () => {
     const picture = await pictureOfText(['Invoice'])
     const program = (script: string) => {

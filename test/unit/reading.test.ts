@@ -128,7 +128,7 @@ describe('an Excel workbook', () => {
     ['180', '\\d0', '5', 'd5'],
     ['14', undefined, '-5', '-5'],
     ['14', undefined, 'text', 'text'],
-  ])('shows a number in format %s %s as the sheet does: %s is %s', (id, code, value, wanted) => {
+  ])('shows a number by its format, with dates in ISO 8601 (%s, %s): %s is %s', (id, code, value, wanted) => {
     expect(formatNumber(value, numberKindOf(Number(id), code), false)).toBe(wanted)
   })
 
@@ -234,7 +234,7 @@ describe('a PDF', () => {
     },
   )
 
-  test('without text, or with a password, is refused with its reason', async () => {
+  test('without text, with a password or with invalid contents is refused with its reason', async () => {
     await expect(read('pdf', 'text', japanesePdf([[]]))).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('contains no text'),
@@ -346,7 +346,7 @@ describe('readings of files', () => {
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })
 
-  test('in an unsupported form are refused, and the error names the supported forms', async () => {
+  test('in an unsupported form, and of a damaged or absent file, are refused with the reason', async () => {
     const refusal = (path: string, form: string) =>
       as(path, form).catch(({ kind, detail, message }) => `${kind} ${detail.reason}: ${message}`)
     expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid parameter: .*\?as=text/)

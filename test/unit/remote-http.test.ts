@@ -277,7 +277,7 @@ describe('the configuration of a remote mount', () => {
     expect(JSON.stringify(issues)).not.toContain('hunter2')
   })
 
-  test('takes secrets from variables and files, and sends none unencrypted', async () => {
+  test('takes secrets from environment variables, and sends none unencrypted', async () => {
     process.env.RELAY_KEY = 'canary-4713'
     const official = serveOfficial()
     const seen: unknown[] = []
@@ -318,7 +318,7 @@ describe('a mounted server that serves a folder at file://', () => {
     return service.url
   }
 
-  test('passes the contract suite: its directories cannot be read as files', async () => {
+  test('passes the contract suite for providers: its directories cannot be read as files', async () => {
     const provider = remote({ target: { url: await serveFolder() } })
     endings.push(async () => provider.close?.())
     const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))

@@ -67,7 +67,7 @@ describe('URIs in the metadata of a mounted server', () => {
   const content = { uri: 'notes://a', text: 'x', _meta: claims }
   const prompt = { messages: [{ role: 'user', content: { type: 'resource', resource: content, _meta: claims } }] }
 
-  test('are removed everywhere, and other values are kept', async () => {
+  test('are removed everywhere, except web addresses, and other values are kept', async () => {
     const { ask, call } = await mounted((method) => {
       if (method === 'tools/list') return { tools: [tool('a', { _meta: claims })] }
       if (method === 'tools/call')
@@ -156,7 +156,7 @@ describe('headers that repeat arguments of a tool', () => {
   const declared = (properties: object) => ({ inputSchema: { type: 'object', properties } })
   const region = { region: { type: 'string', 'x-mcp-header': 'Region' } }
 
-  test('are sent with the call of a tool that declares them, and only with their values', async () => {
+  test('are sent with the call of a tool that declares them, with values in base64 where a header needs that', async () => {
     const sent: Wire[] = []
     const { call } = await mounted((method, _, request) => {
       if (method === 'tools/call') {

@@ -143,7 +143,7 @@ test('list_resources shows 50 templates, and says so if there are more', async (
   })
 })
 
-test('search_resources queries 16 searches, and its notes say that there are more', async () => {
+test('the notes of search_resources say that only 16 searches were queried if a server has more', async () => {
   const search = (index: number) => ({ address: `search://${index}`, provider: found })
   const notesOf = async (count: number) => {
     const mounts = Array.from({ length: count }, (_, index) => search(index))
@@ -236,7 +236,7 @@ describe('arguments of a host that sends every argument', () => {
   })
 })
 
-describe.each(schemaRevisions)('reading tools on %s', (revision) => {
+describe.each(schemaRevisions)('reading tools in revision %s', (revision) => {
   test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision)
     const inSearch = await open(revision, 'reader', ada, searching)
@@ -522,7 +522,7 @@ test.each([
   expect(answer.content[0]?.text.length).toBeLessThan(500)
 })
 
-test('the estimate of tokens counts wide characters in full, and stops after the requested length of text', () => {
+test('the estimate of tokens is close for English and not too low for Japanese, and stops after the requested number of tokens', () => {
   const english = 'The quick brown fox jumps over the lazy dog. '.repeat(100)
   expect(estimateTokens(english) / 1001).toBeGreaterThan(0.85)
   expect(estimateTokens(english) / 1001).toBeLessThan(1.6)

@@ -128,7 +128,7 @@ describe('an invalid result', () => {
   const [vote] = analysisOf('x').votes
   test.each<readonly [string, unknown, string, RegExp]>([
     ['a text instead of an object', 'text', '', /must be an object/],
-    ['nothing', {}, 'prompt', /prompt: It is missing\./],
+    ['an empty object', {}, 'prompt', /prompt: It is missing\./],
     ['a prompt of white space', analysisOf(' \n'), 'prompt', /It is empty/],
     [
       'a confidence above 1',
@@ -169,16 +169,16 @@ describe('an invalid result', () => {
       '',
       /keys are unknown: "__proto__"/,
     ],
-    ['a key that there is not', { ...analysisOf('x'), secret: 1 }, '', /keys are unknown: "secret"/],
+    ['an unknown key', { ...analysisOf('x'), secret: 1 }, '', /keys are unknown: "secret"/],
     ['a huge prompt', analysisOf('x'.repeat(300_000)), 'prompt', /characters, and has 300000\./],
-    ['a time that is none', analysisOf('x', { created: 'yesterday' }), 'created', /ISO 8601/],
+    ['an invalid time', analysisOf('x', { created: 'yesterday' }), 'created', /ISO 8601/],
     [
       'a time far ahead',
       analysisOf('x', { created: '2999-01-01T00:00:00Z' }),
       'created',
       /at most a day in the future/,
     ],
-    ['what is over', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /must be in the future/],
+    ['an expiry in the past', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /must be in the future/],
   ])('is refused: %s', async (_, value, field, message) => {
     const error = await failure(own().put(value))
     expect(error.kind).toBe('invalid')
@@ -221,7 +221,7 @@ describe('names in a results mount', () => {
     expect(unescapeName('~2a')).toBeUndefined()
   })
 
-  test('make one directory of each tag with slashes or dots, which lists its results', async () => {
+  test('make one directory of each tag, also of one with slashes or dots, which lists its results', async () => {
     const own = fresh()
     for (const [at, tag] of ['a/b', 'a~1b', '..', '.', '../x'].entries())
       await own.put(analysisOf(`p${at}`, { tags: [tag] }))

@@ -32,7 +32,7 @@ async function open(wrap: (provider: Provider) => Provider = (provider) => provi
 describe('memory for large contents', () => {
   const large = 'line of text\n'.repeat(60_000)
 
-  test('is waited for before the read, once, and never for a small content', async () => {
+  test('is waited for once before the unlimited read of a large content, and never for a small content', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     writeFileSync(`${served.folder.root}/small`, 'small')
     const { calls, read, waited } = await open()
@@ -49,7 +49,7 @@ describe('memory for large contents', () => {
     expect(calls).toEqual([undefined])
   })
 
-  test('is waited for through wrappers, also for a part, and not for a directory', async () => {
+  test('is waited for through wrappers, and not for a small part or for a directory', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     const { read, waited } = await open((provider) => sliced(decoded(provider)))
     expect((await read('large')).contents).toMatchObject([{ text: large }])
@@ -57,6 +57,7 @@ describe('memory for large contents', () => {
     const lines = await read('large?lines=59000-59001')
     expect(lines.contents).toMatchObject([{ text: 'line of text\nline of text\n' }])
     const before = waited()
+    expect(before).toBe(1)
     await read('')
     expect(waited()).toBe(before)
   })

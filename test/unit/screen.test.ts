@@ -117,7 +117,7 @@ describe('a screen mount with fake programs', () => {
     expect(left()).toEqual([])
   })
 
-  test('passes the contract suite', async () => {
+  test('passes the contract suite for providers', async () => {
     const provider = await open(shows, { displays: Array.from({ length: 12 }, (_, i) => `:${i}`) })
     const report = await checkProvider(provider, { missing: ['display13', 'display'] }, { samples: 3 })
     expect(report).toEqual({ problems: [], examined: 12, complete: true })
@@ -191,7 +191,7 @@ describe('a screen mount with fake programs', () => {
     expect(await read(await open(`/usr/bin/base64 -w0 "$here/picture.png"`, {}, windows))).toEqual(tinyPng())
   })
 
-  test('gives advice without a display, without a program, or on another system', async () => {
+  test('gives advice without a display, with an invalid name of a display, and without a program', async () => {
     const none: Machine = { platform: 'linux', env: {} }
     await expect(createScreen({}, none)).rejects.toMatchObject({
       kind: 'invalid',

@@ -13,18 +13,16 @@ describe('a scrubber', () => {
     expect(scrub('nothing of that')).toBe('nothing of that')
   })
 
-  test.each(formsOf('Hunter2-/+x.98765').map(({ form, bytes }) => [form, bytes] as const))(
-    'finds a value as %s',
-    (form, bytes) => {
-      const scrubber = createScrubber(['Hunter2-/+x.98765'])
-      // What canaries are looked for as well, and no program writes.
-      if (form === 'upper case') return
-      const around = Buffer.concat([Buffer.from('"x '), Uint8Array.from(bytes), Buffer.from(' y"')])
-      expect(Buffer.from(scrubber.scrubBytes(around)).includes(bytes)).toBe(false)
-      if (!form.startsWith('UTF-16') || form.includes('JSON'))
-        expect(scrubber.scrub(around.toString()).includes(bytes.toString())).toBe(false)
-    },
-  )
+  // Canaries are looked for in upper case as well, which no program writes.
+  const forms = formsOf('Hunter2-/+x.98765').filter(({ form }) => form !== 'upper case')
+
+  test.each(forms.map(({ form, bytes }) => [form, bytes] as const))('finds a value as %s', (form, bytes) => {
+    const scrubber = createScrubber(['Hunter2-/+x.98765'])
+    const around = Buffer.concat([Buffer.from('"x '), Uint8Array.from(bytes), Buffer.from(' y"')])
+    expect(Buffer.from(scrubber.scrubBytes(around)).includes(bytes)).toBe(false)
+    if (!form.startsWith('UTF-16') || form.includes('JSON'))
+      expect(scrubber.scrub(around.toString()).includes(bytes.toString())).toBe(false)
+  })
 
   test('finds a value in JSON, XML and a query', () => {
     expect(scrub(JSON.stringify({ value: secret }))).toBe('{"value":"[redacted]"}')

@@ -122,7 +122,7 @@ describe('attached to an McpServer of version 1, a view', () => {
     await expect(client.listResources({ cursor: 'view:two' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('notifies of changes', async () => {
+  test('notifies subscribers of a changed resource and of a changed list', async () => {
     const source = live({ a: '1' })
     const server = shop()
     keep(attach(server, viewFor([], source)))
@@ -236,7 +236,7 @@ describe('attached to a server of version 2, a view', () => {
       }
   })
 
-  test('lists directories', async () => {
+  test('lists the entries of a directory', async () => {
     const handler = createMcpHandler(() => {
       const server = new Server(info, { capabilities: {} })
       keep(attach(server, viewFor()))

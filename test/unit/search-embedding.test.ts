@@ -100,7 +100,7 @@ describe('the vectors of a search', () => {
     expect((await search(index, 'cat')).found).not.toContain('2')
   })
 
-  test('count with the configured weight, by default less than the words', async () => {
+  test('count with the configured weight, and by default together with the words', async () => {
     const texts = ['a cat and a banana', 'a car, a banana and a banana', 'a kitten', 'a feline']
     const order = async (weight?: number) => {
       const index = await open({ model: 'm', ollama: { url }, ...(weight === undefined ? {} : { weight }) })

@@ -408,7 +408,7 @@ describe('the feed of a search index', () => {
     await becomes(index, { 'memory://docs/b.txt': 'kept' })
   })
 
-  test('skips binary files, reads documents as text, and indexes a text up to the limit', async () => {
+  test('indexes a binary file without text, a document by its text, and a long text up to the limit', async () => {
     const html = '<html><body><h1>Title</h1><p>In a paragraph</p></body></html>'
     const source = readable(
       memory({
@@ -580,7 +580,7 @@ describe('the feed of a search index', () => {
     expect(await status()).toMatchObject({ looked: 33, of: 33 })
   })
 
-  test('redacts secrets before indexing', async () => {
+  test('redacts known secrets before indexing, and other secrets only if the mount redacts them', async () => {
     const [known, found] = ['a-value-that-is-known', `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`]
     const source = memory({
       'a.txt': { text: `one ${known} two`, version: '1' },

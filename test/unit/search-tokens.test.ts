@@ -65,7 +65,7 @@ const texts = fc.oneof(
 )
 
 describe('the normalization of characters', () => {
-  test('is NFKC, and maps each character to its position in the original text', () => {
+  test('maps each character to a position in the original text, in order', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const folded = fold(text)
@@ -120,7 +120,7 @@ describe('tokens of a text', () => {
     expect(termsOf('か')).toEqual(['か'])
   })
 
-  test('of any text are not empty, are well formed, and lie in order within the text', () => {
+  test('of any text are not empty and are well formed, lie within the text, and are in order if they are words', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const { text: folded } = fold(text.toWellFormed())
@@ -176,7 +176,7 @@ describe('tokens of a text', () => {
     )
   })
 
-  test('of more words than the cache holds are the same', () => {
+  test('of more words than the cache holds are the same in another order of the words', () => {
     const words = Array.from({ length: 45_000 }, (_, n) => `fooBar${n.toString(36)}x_words`)
     const all = tokensOf(words.join(' '))
     const again = tokensOf([...words].reverse().join(' '))

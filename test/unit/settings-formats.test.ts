@@ -29,7 +29,7 @@ describe('a TOML file', () => {
     ['a = 1979-05-27 07:32z\nb = 07:32\nc = 1979-05-27', { a: '1979-05-27T07:32:00Z', b: '07:32:00', c: '1979-05-27' }],
     ['a = 2000-02-29', { a: '2000-02-29' }],
     ['a = 0xff\nb = 1_000\nc = 1e3', { a: 255, b: 1000, c: 1000 }],
-  ])('is read as TOML 1.0 specifies: %j', async (text, wanted) => {
+  ])('is read as TOML specifies: %j', async (text, wanted) => {
     expect(await shown('a.toml', text)).toEqual(wanted)
   })
 
@@ -66,7 +66,7 @@ describe('a YAML file', () => {
     ['%YAML 1.2\n---\na\n...\n%YAML 1.2\n---\nb\n', ['a', 'b']],
     ['a\n...\n# nothing\n...\nb\n', ['a', 'b']],
     ['a\n---\n---\nb\n', ['a', null, 'b']],
-  ])('is read as YAML 1.2 specifies: %j', async (text, wanted) => {
+  ])('is read as YAML 1.2 specifies, and types of YAML 1.1 as plain values: %j', async (text, wanted) => {
     expect(await shown('a.yaml', text)).toEqual(wanted)
   })
 
@@ -115,7 +115,7 @@ describe('a dotenv file', () => {
         expect(await shown('.env', `${head}${written}${end}Z=1${end}`)).toEqual({ X: wanted, Z: '1' })
   })
 
-  test('does not show text after a hidden value on its line', async () => {
+  test('shows no text after a hidden value without quotes, but a comment after a hidden value in quotes', async () => {
     source.entries.set('.env', { text: 'KEY=one #two\nB="three" # four\n' })
     expect(await readOne(provider, '.env')).toMatchObject({ text: 'KEY=[redacted]\nB="[redacted]" # four\n' })
   })

@@ -41,7 +41,7 @@ describe('settings as JSON', () => {
     })
   })
 
-  test('keep all other values', async () => {
+  test('keep the values that are not secret', async () => {
     const shown = await asJson('- POSTGRES_PASSWORD=composesecret1\n- LOG=debug\n')
     expect(JSON.parse(shown)).toEqual(['POSTGRES_PASSWORD=[redacted]', 'LOG=debug'])
   })
@@ -65,7 +65,7 @@ describe('a settings file in its original text', () => {
   })
 })
 
-describe('secrets as command-line options', () => {
+describe('secrets in a text, such as the values of command-line options,', () => {
   test.each([
     ['redis-server --requirepass redisreq98 --port 1', 'redisreq98'],
     ['CMD ["mysql", "--password", "Flagpw456", "db"]', 'Flagpw456'],

@@ -31,7 +31,7 @@ describe('a part of a resource', () => {
     ['bytes', 'abc', 'bytes=0-4095'],
     ['bytes', '5-4', 'bytes=0-4095'],
     ['bytes', '-500', 'bytes=0-4095'],
-  ])('is refused, with the right syntax, if it is requested as %s=%s', async (unit, value, form) => {
+  ])('is refused with an error that shows the syntax if it is requested as %s=%s', async (unit, value, form) => {
     const provider = source('text', 'abc')
     expect(await refusal(sliced(provider), { [unit]: value })).toContain(form)
     expect(await refusal(sliced(provider), { [unit]: value })).toMatch(/^invalid range: /)
@@ -44,7 +44,7 @@ describe('a part of a resource', () => {
     )
   })
 
-  test('is read only with its parameters, and other parameters are passed on', async () => {
+  test('is read only if lines or bytes are requested, and other parameters are passed on', async () => {
     const inner = source('ranges of bytes', 'abc')
     const request = { path: 'a', params: new Map([['other', '1']]) }
     await sliced(inner).read(request, contextOf())
@@ -62,7 +62,7 @@ describe('a part of a resource', () => {
     expect(inner.reads[1]?.params).toEqual(new Map([['other', '1']]))
   })
 
-  test('of a text does not count its byte order mark', async () => {
+  test('of a text leaves out its byte order mark', async () => {
     for (const shape of shapes) {
       const provider = sliced(source(shape, '\ufeffone\ntwo'))
       expect(contentOf(await read(provider, { lines: '1' })), shape).toBe('one\n')
@@ -137,7 +137,7 @@ describe('a part of a resource', () => {
     expect(contentOf(await read(provider, { bytes: '0-4999' }))).toBe(`${'x'.repeat(99)}\n`.repeat(50))
   })
 
-  test('of a file is read without the byte order mark, and refused if the file is binary, absent or too short', async () => {
+  test('of a file is read without the byte order mark, and lines are refused if the file is binary, absent or too short', async () => {
     const folder = createFolder()
     const inner = await files({ root: folder.root })
     opened.push({ folder, provider: inner })
@@ -156,7 +156,7 @@ describe('a part of a resource', () => {
   })
 })
 
-test('the slicing wrapper adds one template to those of the provider, and keeps all its abilities', async () => {
+test('the slicing wrapper adds one template to those of the provider, and keeps the abilities of the provider', async () => {
   const inner: Provider = {
     ...source('text', ''),
     templates: async () => [{ template: '{+path}', name: 'Files' }],

@@ -205,7 +205,7 @@ describe('a server over stdio', () => {
     },
   )
 
-  test('gives a 2024-10-07 client the templates in the list', async () => {
+  test('gives a client of revision 2024-10-07 the templates in the list of resources', async () => {
     const answers = await converse(memory({ a: 'a' }), [initialize('2024-10-07'), request(1, 'resources/list')])
     expect(answers[1]).toMatchObject({ result: { resources: [{ name: 'a' }], resourceTemplates: [{ name: 'All' }] } })
   })
@@ -265,7 +265,7 @@ describe('a server over stdio', () => {
     expect(answers.flat().map(({ id }) => id)).toEqual([0, 9])
   })
 
-  test('answers batches on 2025-03-26, and refuses them on later revisions', async () => {
+  test('answers batches in revision 2025-03-26, and refuses them in a later revision', async () => {
     const batch = [
       request(1, 'ping'),
       { jsonrpc: '2.0', method: 'notifications/initialized' },

@@ -134,7 +134,7 @@ describe('a value that is computed once', () => {
     expect(textOf(await once(other, 'c', key, async () => ({ value: bytes('good') }), { ttlMs: 600_000 }))).toBe('good')
   })
 
-  test('is computed without a store as well, once in this process', async () => {
+  test('is computed with a closed store as well, once in this process', async () => {
     const store = await openStore({ sqlite: { file: join(folder, 'closed.sqlite') } })
     await store.close()
     const { runs, ask, begun } = computation()

@@ -129,7 +129,7 @@ describe('the term index of a store', () => {
     return 'begun anew'
   }
 
-  test('is built again with a warning if any of its pages was overwritten and the file was not closed', () => {
+  test('is replaced by an empty one with a warning if any of its pages was overwritten and the file was not closed', () => {
     expect(sound.pages.length).toBeGreaterThan(30)
     const next = chance(5)
     for (const { at, size } of sound.pages) {
@@ -140,7 +140,7 @@ describe('the term index of a store', () => {
     }
   })
 
-  test('answers or is built again, after a change of any bit', () => {
+  test('answers, or is replaced by an empty one with a warning, after a change of any bit', () => {
     const next = chance(17)
     const seen = new Map<string, number>()
     for (let round = 0; round < volumeOf(120, 40); round++) {
@@ -153,7 +153,7 @@ describe('the term index of a store', () => {
     expect(seen.get('begun anew') ?? 0).toBeGreaterThan(0)
   })
 
-  test('of an earlier version is used unchanged', () => {
+  test('of a store of an earlier version takes new texts', () => {
     const file = fileOf()
     const database = openDatabase(file, 1000)
     migrate(database, migrations.slice(0, 2))
@@ -223,7 +223,7 @@ describe('a search with a damaged term index', () => {
     await second.end()
   })
 
-  test('builds it again while it is open', async () => {
+  test('builds it again while the store is open', async () => {
     const file = fileOf()
     const { store, warnings, end, state } = await begin(file)
     await eventually(state, (now) => now === 'current')

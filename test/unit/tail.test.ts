@@ -123,7 +123,7 @@ describe('the last lines of a file', () => {
     expect(toldOf(await tail(provider, 'growing.log', 10))).toEqual({ lines: 3, earlier: false })
   })
 
-  test('include a last line without a newline once it is complete, or if it is the only one', async () => {
+  test('include a last line without a newline once the file has not changed for a while, or if it is the only line', async () => {
     folder.write({ 'settled.txt': 'first\nlast', 'one.json': '{"a":1}' })
     const before = new Date(Date.now() - 60_000)
     fs.utimesSync(folder.at('settled.txt'), before, before)
@@ -158,7 +158,7 @@ describe('the last lines of a file', () => {
     }
   })
 
-  test('follow a file that is truncated or replaced meanwhile', async () => {
+  test('are those of the new text if the file is rewritten meanwhile', async () => {
     folder.write({ 'rotated.log': 'old line\n'.repeat(50_000) })
     let rotated = false
     const rotating: Provider = {
@@ -224,7 +224,7 @@ describe('an invalid tail', () => {
         `${error.kind} ${error.detail.reason}: ${error.message}`,
     )
 
-  test('is refused, with the right syntax', async () => {
+  test('is refused with an error that shows the syntax', async () => {
     folder.write({ 'a.txt': 'a\n' })
     for (const count of ['0', '-1', '', 'x', '1e3', '1.5', '100001', '9'.repeat(400)])
       expect(await refusal(tailed(root), 'a.txt', count)).toMatch(/^invalid parameter: .*\?tail=200/)
@@ -252,13 +252,14 @@ describe('an invalid tail', () => {
   })
 })
 
-test('the last lines keep to a smaller limit of the provider', async () => {
+test('the last lines are whole, and fewer than requested, within a small limit of the provider or of the wrapper', async () => {
   const small = await files({ root: folder.root, maxBytes: 20_000 })
   folder.write({ 'long.log': Array.from({ length: 30_000 }, (_, i) => `line ${i}\n`).join('') })
   for (const options of [{}, { maxBytes: 5000 }] satisfies TailedOptions[]) {
     const content = await tail(tailed(small, options), 'long.log', 50_000)
     const { lines } = toldOf(content)
     expect(lines).toBeGreaterThan(300)
+    expect(lines).toBeLessThan(30_000)
     expect(textOf(content)).toBe(Array.from({ length: lines }, (_, i) => `line ${30_000 - lines + i}\n`).join(''))
   }
   await small.close?.()

@@ -60,7 +60,7 @@ async function open(revision: SchemaRevision, principal: Principal, given: Serve
 
 const say = (text: string) => ({ name: 'echo', arguments: { text } })
 
-describe.each(schemaRevisions)('tools on %s', (revision) => {
+describe.each(schemaRevisions)('tools in revision %s', (revision) => {
   test('match the schema of the revision, and have no newer fields', async () => {
     const ask = await open(revision, speaker)
     for (const closed of [false, true]) {
@@ -91,7 +91,7 @@ describe.each(schemaRevisions)('tools on %s', (revision) => {
   })
 })
 
-test('tools refuse a cursor that the lists of tools and prompts did not give', async () => {
+test('the lists of tools and of prompts refuse a cursor that they did not give', async () => {
   const ask = await open('2025-11-25', speaker)
   for (const method of ['tools/list', 'prompts/list'])
     expect(await ask(method, { cursor: 'stale' }), method).toMatchObject({

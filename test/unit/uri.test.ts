@@ -165,7 +165,7 @@ describe('paths', () => {
     )
   })
 
-  test('in a directory all sort before its end key, and the paths that follow it after the key', () => {
+  test('within a directory sort before the key of its end, and the paths behind the directory after that key', () => {
     const key = afterSubtree('a/')
     expect(comparePaths('a/\u{10ffff}', key)).toBeLessThan(0)
     expect(comparePaths('a/z/z', key)).toBeLessThan(0)

@@ -51,7 +51,7 @@ describe('a page of a web mount', () => {
     expect(Object.keys(request?.headers ?? {}).sort()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent'])
   })
 
-  test('is the newest one that arrived, even if an answer to an earlier request came after it', async () => {
+  test('is kept as the newest request gave it, even if the answer to an earlier request comes later', async () => {
     const bodies = ['old', 'new']
     let send = () => {}
     server.answer = (_, response) => {
@@ -112,7 +112,7 @@ describe('a page of a web mount', () => {
     await provider.close?.()
   })
 
-  test('is requested again only with a condition, and not at all within a second', async () => {
+  test('is requested again only with a condition, and not at all immediately after it was read', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     let body = 'one'

@@ -19,7 +19,7 @@ const rich: Resource = {
 }
 
 describe('a resource on the wire', () => {
-  test('has the fields of its revision, and none that is newer', () => {
+  test('has the fields of the revision, and no newer ones', () => {
     const members = revisions.map((revision) => {
       const { annotations, ...rest } = resourceToWire(rich, revision) as { annotations: object }
       return [revision, Object.keys(rest).sort().join(' '), Object.keys(annotations).sort().join(' ')]
@@ -81,7 +81,7 @@ describe('contents on the wire', () => {
   const cache = { ttlMs: 1500.7, scope: 'public' } as const
   const contents = [{ uri: 'file:///r/a', name: 'a', title: 'A', text: 'x\ud800', version: 'v', meta: { k: 1 } }]
 
-  test('have name and title on the one revision that has them', async () => {
+  test('have name and title in revision 2025-06-18 only', async () => {
     const wire = async (revision: (typeof revisions)[number]) =>
       (await readToWire({ contents, cache }, revision)).contents
     expect(await wire('2025-06-18')).toEqual([
@@ -97,6 +97,8 @@ describe('contents on the wire', () => {
       { uri: 'file:///r/a', text: 'x\ufffd', _meta: { k: 1, 'dev.hikidashi/version': 'v' } },
     ])
     expect(await wire('2025-03-26')).toEqual([{ uri: 'file:///r/a', text: 'x\ufffd' }])
+    for (const revision of revisions.filter((one) => one !== '2025-06-18'))
+      expect(JSON.stringify(await wire(revision)), revision).not.toContain('"name"')
   })
 
   test('encode bytes and streams as padded base64', async () => {
@@ -116,7 +118,7 @@ describe('contents on the wire', () => {
     ])
   })
 
-  test('state how long they may be cached, on the revision that requires it', async () => {
+  test('state how long they may be cached, in the revision that requires it', async () => {
     expect(await readToWire({ contents: [], cache }, '2026-07-28')).toMatchObject({ ttlMs: 1500, cacheScope: 'public' })
     expect(await readToWire({ contents: [], cache }, '2025-11-25')).toEqual({ contents: [] })
   })
@@ -131,18 +133,24 @@ describe('a resource in a prompt', () => {
   const bytes = Buffer.from('bytes')
   const data = bytes.toString('base64')
 
-  test.each(revisions)('is sent as an image if it is one, and as a sound if %s supports sounds', async (revision) => {
-    expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
-    const stream = (async function* () {
-      yield bytes
-    })()
-    expect(await block('image/webp', { stream, length: bytes.length }, revision)).toMatchObject({ type: 'image', data })
-    const sound = await block('audio/wav', { bytes }, revision)
-    if (revision >= '2025-03-26') expect(sound).toEqual({ type: 'audio', data, mimeType: 'audio/wav' })
-    else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
-  })
+  test.each(revisions)(
+    'is sent as an image if it is one, and as a sound if revision %s supports sounds',
+    async (revision) => {
+      expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
+      const stream = (async function* () {
+        yield bytes
+      })()
+      expect(await block('image/webp', { stream, length: bytes.length }, revision)).toMatchObject({
+        type: 'image',
+        data,
+      })
+      const sound = await block('audio/wav', { bytes }, revision)
+      if (revision >= '2025-03-26') expect(sound).toEqual({ type: 'audio', data, mimeType: 'audio/wav' })
+      else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
+    },
+  )
 
-  test.each(revisions)('is embedded if it is text, or another type, on %s', async (revision) => {
+  test.each(revisions)('is embedded if it is text, or another type, in revision %s', async (revision) => {
     const drawing = await block('image/svg+xml', { text: '<svg/>' }, revision)
     expect(drawing).toMatchObject({ type: 'resource', resource: { text: '<svg/>' } })
     expect(await block('application/pdf', { bytes }, revision)).toMatchObject({
