@@ -74,7 +74,9 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
     )
     .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
     .option('--insecure', 'serve other machines without authentication')
-    .addOption(new Option('--only <part>', 'serve only the files of the folders, without hikidashi.json').choices(['files']))
+    .addOption(
+      new Option('--only <part>', 'serve only the files of the folders, without hikidashi.json').choices(['files']),
+    )
     .addOption(
       new Option(
         '--replica <name>',
