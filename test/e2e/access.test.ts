@@ -30,7 +30,7 @@ afterAll(() => rmSync(home, { recursive: true }))
 describe('hikidashi access check', () => {
   const check = (...words: readonly string[]) => runHere(['access', 'check', ...words], { cwd: home })
 
-  test('names the mount and the rule that allows or denies, and exits with 0 or 4', async () => {
+  test('names the rule that allows or denies, or says that no rule allows, and exits with 0 or 4', async () => {
     const allowed = await check('docs://notes/docs/numbers.txt', '--as', 'analyst')
     expect(allowed.code).toBe(0)
     expect(allowed.out).toContain('with the role analyst may see')
@@ -45,7 +45,7 @@ describe('hikidashi access check', () => {
     expect(unnamed.out).toContain('the mount has access rules, and none of them allows it')
   })
 
-  test('prints JSON for programs, and uses the roles of the configuration if none are given', async () => {
+  test('prints the decision and its reason as JSON, and uses the roles of the configuration if none are given', async () => {
     const { code, out } = await check('docs://notes/README.md', '--json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual({
@@ -88,7 +88,7 @@ describe('the audit log of a server', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is refused if a mount would serve it, or if it cannot be written', async () => {
+  test('keeps the server from starting if a mount would serve it, or if it cannot be written', async () => {
     const { code, err } = await run(['serve', '--config', 'served.json', '--stdio'], { cwd: home })
     expect(code).toBe(1)
     expect(err).toContain('audit.file: The audit log lies in the folder that the mount "docs://notes" serves.')

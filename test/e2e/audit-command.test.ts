@@ -81,7 +81,7 @@ describe('hikidashi audit', () => {
     expect(found.out).not.toContain(token)
   })
 
-  test('says that no record matches, and refuses an invalid time, a missing configuration and an unreadable log', async () => {
+  test('says that no record matches, and refuses an invalid time, a missing configuration and a missing log file', async () => {
     expect(await audit('--caller', 'somebody')).toMatchObject({
       code: 0,
       out: '',

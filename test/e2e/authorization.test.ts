@@ -67,7 +67,7 @@ describe('with a real authorization server,', () => {
     },
   )
 
-  test('a user without a role sees no resource that needs one, whatever the scopes', async () => {
+  test('a user without a role sees no resource that needs one, even with all scopes', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)], scopes })
     const bob = await connectAs('bob', url, 'auto')
     expect((await bob.client.listResources()).resources.map(({ uri }) => uri)).toEqual([overviewUri, openUri])
@@ -103,7 +103,7 @@ describe('with a real authorization server,', () => {
     expect(first.asked('/jwks'), 'within the cool-down').toBe(asked)
   })
 
-  test('each of two issuers vouches for its own users only', async () => {
+  test('tokens of two issuers are accepted, but the session of a user of one is not found by the same subject of the other', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first), { ...jwtIssuer(second), roles: ['analyst'] }] })
     const [one, two] = await Promise.all([first.token({ resource: url }), second.token({ resource: url })])
     const initialize = await fetch(url, {
@@ -129,7 +129,7 @@ describe('with a real authorization server,', () => {
     expect((await read(url, two, closedUri)).json().result).toBeDefined()
   })
 
-  test('requests get 503 while an issuer is down and its keys are unknown; with known keys, each of its tokens is accepted', async () => {
+  test('requests get 503 while an issuer is down and its keys are unknown; with known keys, also a token that is seen for the first time is accepted', async () => {
     const { url, log } = await serve({ issuers: [jwtIssuer(second)] })
     const [token, later] = [await second.token({ resource: url }), await second.token({ resource: url })]
     await second.stop()

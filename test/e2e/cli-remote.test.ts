@@ -85,14 +85,15 @@ describe('the option --remote', () => {
     expect(out).toContain('`file:///team/demo/README.md`')
   })
 
-  it('uses the named branch, tag or commit, and fetches its new commits', async () => {
+  it('fetches the new commits of the default branch, or uses the named branch, tag or commit', async () => {
     const first = String(git('rev-parse', 'HEAD')).trim()
+    git('branch', 'kept')
     writeFileSync(join(origin, 'README.md'), '# Demo 2\n')
     rmSync(join(origin, 'link'))
     commit('two')
     expect((await hikidashi('read', 'README.md', '--remote', url)).out).toBe('# Demo 2\n')
     expect((await hikidashi('read', 'link', '--remote', url)).code).toBe(4)
-    for (const ref of ['v1', first])
+    for (const ref of ['kept', 'v1', first])
       expect((await hikidashi('read', 'README.md', '--remote', `${url}#${ref}`)).out).toContain('weighed')
   })
 
@@ -158,7 +159,7 @@ describe('the option --remote', () => {
     expect(caches.some((name) => existsSync(join(root, 'cache/hikidashi/remote', name, 'demo/f0')))).toBe(false)
   })
 
-  it('prints neither a password nor a token of the URL', async () => {
+  it('does not print the password of the URL', async () => {
     const { err, code } = await hikidashi('ls', '--remote', 'https://bob:hunter2-hunter2@127.0.0.1:1/team/demo')
     expect(code).toBe(1)
     expect(err).toContain('cannot be fetched')

@@ -155,7 +155,7 @@ describe('hikidashi serve', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null, err: '' })
   })
 
-  test('listens beyond the loopback interface only with --allow-host and with --insecure or authentication', async () => {
+  test('without authentication listens beyond the loopback interface only with --allow-host and --insecure', async () => {
     const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
     expect(refused).toMatchObject({ code: 1, out: '' })
     expect(refused.err).toContain('--allow-host')
@@ -189,7 +189,7 @@ describe('hikidashi serve', () => {
     expect(result.err).toContain(message)
   })
 
-  test('serves the rest of a configuration while a folder is missing, and the folder once it exists; --strict refuses', async () => {
+  test('serves the rest of a configuration while a folder is missing, and the folder once it exists; with --strict it does not start', async () => {
     const mounts = {
       'file:///here': { provider: 'files', root: folder },
       'file:///later': { provider: 'files', root: 'later' },
@@ -234,7 +234,7 @@ describe('hikidashi serve', () => {
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)
   })
 
-  test('serves the other folders of its arguments while one is missing, and this one once it exists; --strict refuses', async () => {
+  test('serves the other folders of its arguments while one is missing, and this one once it exists; with --strict it does not start', async () => {
     const serve = ['serve', folder, 'coming', '--only', 'files', '--http', '0']
     const strict = await run([...serve, '--strict'], { cwd: home })
     expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/There is no folder .*coming/) })

@@ -216,7 +216,7 @@ requires(
     [['status']],
     [['check']],
     [['doctor']],
-  ])('hikidashi %j shows control characters in a visible form', async (args) => {
+  ])('hikidashi %j sends no control character of the contents to the terminal', async (args) => {
     const line = joinCommand([process.execPath, main, ...args])
     const { cwd, env } = here()
     const { stdout } = await execute(script ?? '', ['-qec', line, '/dev/null'], {

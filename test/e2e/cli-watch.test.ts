@@ -88,7 +88,7 @@ describe('hikidashi watch', () => {
   })
 
   test.each(['of the newest revision', 'with sessions'])(
-    'watches a server %s over HTTP, also after the server stopped and started again',
+    'prints the changes of a server %s over HTTP, and all watched URIs as changed after the server stopped and started again',
     async (kind) => {
       const ours = await serveOurs('mcp')
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -161,7 +161,7 @@ describe('hikidashi watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('exits with 1 when the server refuses the new connection with 401', async () => {
+  test('exits with 1 when the connection is lost and the server refuses a new one with 401', async () => {
     const ours = await serveOurs('mcp')
     let isRefusing = false
     const { target } = await aged(ours, (_, response) => {

@@ -126,7 +126,7 @@ describe('hikidashi ls', () => {
     expect(result.err).toMatch(/file:\/\/\/.*(nope|README\.md)/)
   })
 
-  test('escapes control characters in names and titles', async () => {
+  test('escapes control characters in URIs and titles', async () => {
     const server = join(home, 'rude.mjs')
     await writeFile(server, rudeServer)
     const { code, out } = await cli('ls', '-l', '-r', '--command', `${process.execPath} ${server}`)
@@ -177,26 +177,6 @@ describe('hikidashi read', () => {
     await rm(join(folder, 'page.html'))
   })
 
-  test.each([
-    [['ls', 'docs/'], /numbers\.txt\n/],
-    [['tree', 'docs', '--json'], /^\[\n?/],
-    [['stat', 'README.md'], /README\.md/],
-    [['templates'], /file:/],
-    [['check'], /^ok /],
-    [['hosts'], /./],
-  ] as const)(
-    'and other commands with -o write their output to a file, or report that it cannot be written: %j',
-    async (words, pattern) => {
-      const file = join(home, 'printed.txt')
-      const { code, out } = await cli(...words, '-o', file)
-      expect({ code, out }).toEqual({ code: 0, out: '' })
-      expect(await readFile(file, 'utf8')).toMatch(pattern)
-      const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
-      expect(away).toMatchObject({ code: 1, out: '' })
-      expect(away.err).toContain('cannot be written')
-    },
-  )
-
   test('prints the listing of a directory that is given as a path, with or without a slash, or as a URI with a slash', async () => {
     for (const what of ['docs', 'docs/', uri('docs/')])
       expect((await cli('read', what)).out).toMatch(/^deep\/ {2}directory\nnumbers\.txt {2}292 bytes/)
@@ -239,7 +219,7 @@ describe('hikidashi read', () => {
     expect(err).toContain('--output FILE')
   })
 
-  test('writes a large resource to a pipe or a file completely, part by part', async () => {
+  test('writes a resource that is larger than the limit of its mount to a pipe or a file completely', async () => {
     const large = 'a line of text, and another one\n'.repeat(80_000)
     await mkdir(join(home, 'large'))
     await writeFile(join(home, 'large/lines.txt'), large)
@@ -259,6 +239,26 @@ describe('hikidashi read', () => {
     expect(err).toContain('cannot be written')
   })
 })
+
+test.each([
+  [['ls', 'docs/'], /numbers\.txt\n/],
+  [['tree', 'docs', '--json'], /^\[\n?/],
+  [['stat', 'README.md'], /README\.md/],
+  [['templates'], /file:/],
+  [['check'], /^ok /],
+  [['hosts'], /./],
+] as const)(
+  'hikidashi %j with -o writes its output to a file, or reports that the file cannot be written',
+  async (words, pattern) => {
+    const file = join(home, 'printed.txt')
+    const { code, out } = await cli(...words, '-o', file)
+    expect({ code, out }).toEqual({ code: 0, out: '' })
+    expect(await readFile(file, 'utf8')).toMatch(pattern)
+    const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
+    expect(away).toMatchObject({ code: 1, out: '' })
+    expect(away.err).toContain('cannot be written')
+  },
+)
 
 describe('hikidashi templates and complete', () => {
   test('print the templates, and values for their variables', async () => {
@@ -291,12 +291,6 @@ describe('hikidashi check', () => {
       ),
     })
     expect(err).toBe('The current folder: 2 mounts, nothing wrong.\n')
-  })
-
-  test('and doctor exit with 0 for a sound folder, with no check failed', async () => {
-    const { code, out } = await cli('doctor')
-    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/ok {6}store/) })
-    expect(out).not.toContain('FAILED')
   })
 
   test('reports every problem of a configuration, as text and as JSON', async () => {
@@ -365,8 +359,14 @@ describe('hikidashi check', () => {
   })
 })
 
+test('hikidashi doctor exits with 0 for a sound folder, and no check fails', async () => {
+  const { code, out } = await cli('doctor')
+  expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/ok {6}store/) })
+  expect(out).not.toContain('FAILED')
+})
+
 describe('hikidashi init', () => {
-  test('writes a configuration that check accepts, and overwrites none', async () => {
+  test('writes a configuration that check accepts, and overwrites an existing one only with --force', async () => {
     const target = join(home, 'fresh')
     await mkdir(join(target, 'docs'), { recursive: true })
     await writeFile(join(target, 'README.md'), '# Fresh\n')
@@ -417,7 +417,7 @@ describe('hikidashi init', () => {
     expect((await runHere(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })
 
-  test('prints a command that a shell accepts for a folder with spaces and quotes in its name', async () => {
+  test('prints a command in which the path of a folder with spaces and quotes in its name is quoted for a shell', async () => {
     const target = join(home, "two words 'ja'")
     await mkdir(target)
     const { err } = await runHere(['init'], { cwd: target })
@@ -425,7 +425,11 @@ describe('hikidashi init', () => {
   })
 
   test('reports that the folder does not exist', async () => {
-    expect(await cli('init', 'nope')).toMatchObject({ code: 1, out: '' })
+    expect(await cli('init', 'nope')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('does not exist'),
+    })
   })
 })
 

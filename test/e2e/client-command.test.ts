@@ -19,7 +19,7 @@ describe('a server command', () => {
     ['writes another text and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
     ['is not executable', '/etc/passwd', [], 'cannot be started (EACCES)'],
-  ])('that %s is unavailable, and the error says why it is not an MCP server', async (_, command, args, what) => {
+  ])('that %s is unavailable, and the error says why and what to do', async (_, command, args, what) => {
     const error = await failure(connect({ command, args }))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain(`The command ${command} `)
@@ -109,7 +109,7 @@ describe('a server command', () => {
       ])
   })
 
-  test('gets the environment variables that are set for it, and no others of this process', async () => {
+  test('gets the environment variables that are set for it, and not a secret in those of this process', async () => {
     process.env.HIKIDASHI_SECRET = 'secret'
     const said: unknown[] = []
     const script = `process.stderr.write(JSON.stringify([process.env.HIKIDASHI_SECRET, process.env.GIVEN, process.cwd()]) + '\\n')`

@@ -54,7 +54,7 @@ describe.each(eras)('the client $name', ({ connect, revision, absent, aggregates
       expect(agreed).toBe(revision)
     })
 
-    test('lists every resource once, page by page', async () => {
+    test('lists every resource once, over all pages', async () => {
       const { uris, pages } = await listAll(client)
       expect(pages).toBe(aggregates ? 1 : sampleSize.pages)
       // The command, which stdio starts, lists its overview too.

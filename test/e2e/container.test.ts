@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -251,7 +252,8 @@ describe('the GitHub action', () => {
       const flags = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', run]
       const { status, stderr } = spawnSync('bash', flags, { cwd: at('work'), env, encoding: 'utf8' })
       const [, file = ''] = /^file<<(?:.*)\n(.*)\n/.exec(readFileSync(at('output'), 'utf8')) ?? []
-      return { status, stderr, file: file.replace(runner, ''), text: file === '' ? '' : readFileSync(file, 'utf8') }
+      const text = file === '' ? '' : readFileSync(file, 'utf8')
+      return { status, stderr, file: file.replace(runner, ''), text, work: readdirSync(at('work')) }
     } finally {
       rmSync(runner, { recursive: true, force: true })
     }
@@ -298,7 +300,7 @@ describe('the GitHub action', () => {
 
   test('runs no input as a script, and fails when pack does', async () => {
     const packed = await pack({ QUERY: '$(touch stolen); "; touch stolen; --config x' })
-    expect(packed).toMatchObject({ status: 0, file: '/temp/context.markdown' })
+    expect(packed).toMatchObject({ status: 0, file: '/temp/context.markdown', work: ['a.md'] })
     expect(packed.text).not.toContain('stolen')
     expect(await pack({ BUDGET: 'many' })).toMatchObject({ status: 2, file: '' })
   })

@@ -378,7 +378,7 @@ describe('a link to a content', () => {
     expect((await fetch(href, { method: 'HEAD' })).status).toBe(200)
   })
 
-  test('expires, and is the same for the same caller for a while', () => {
+  test('gives the URI and the caller that it was made for until it expires; made again for both, it is the same', () => {
     let now = 1_000_000
     const links = createContentLinks({ lifetimeMs: 60_000 }, 8192, () => now)
     const linkFor = links.linkFor(unauthenticatedCaller({ id: 'a', roles: ['x'] }), 'http://h')

@@ -125,7 +125,7 @@ describe('one configuration with many kinds of sources', () => {
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([display.width, display.height])
     })
 
-    test('completes a variable of the templates of each mount', async () => {
+    test('completes a variable of a template of each mount that has templates', async () => {
       const { resourceTemplates } = await client().listResourceTemplates()
       const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
       for (const [, , uri, name = '', value = ''] of drawers) {

@@ -102,6 +102,7 @@ requires(
     const page = await open('uri=mem%3A%2F%2Fdocs%2Fguide%2Fdeep%2Fer%2Fend.json')
     await page.locator('.row-shown', { hasText: 'end.json' }).waitFor()
     expect(await page.locator('.row-shown').getAttribute('aria-level')).toBe('5')
+    await expect.poll(() => page.title()).toContain('end.json')
   })
 
   test.each(['mem%3A%2F%2Fdocs%2Fguide', 'mem%3A%2F%2Fdocs%2Fguide%2F'])(

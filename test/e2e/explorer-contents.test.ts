@@ -132,7 +132,7 @@ requires(
     await expect.poll(() => count(page)).toBe('15')
   })
 
-  test('Word and Excel files are shown as text, and PDF as text with a button for its pages', async () => {
+  test('Word and Excel files are shown as formatted text, and PDF as text with a button for its pages', async () => {
     const page = await show('file:///site/design.docx')
     await expect.poll(() => page.locator('.preview-head .chip').first().textContent()).toBe('Word')
     await page.locator('.markdown h1', { hasText: '引き出しの設計書' }).waitFor()

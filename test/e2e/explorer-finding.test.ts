@@ -203,7 +203,7 @@ requires(
     await expect.poll(isSeen).toBe(true)
   })
 
-  test('every pane recovers after a restart of the server, and has a button to retry now', async () => {
+  test('the tree and the preview recover after a restart of the server', async () => {
     const port = new URL(explorer.url).port
     const config = join(folder.root, 'hikidashi.json')
     const page = await show('file:///site/part9.md', { allowed: [/ERR_|Failed to load/] })

@@ -146,7 +146,7 @@ requires(
     await expect.poll(() => page.locator('#search').inputValue()).toBe('order')
   })
 
-  test('a search groups the hits of a file, counts them, and shows code as code', async () => {
+  test('a search groups the hits of a file, counts them, and shows code in a monospaced font', async () => {
     const page = await open()
     await indexed(page)
     await page.goto(`${explorer.url}#view=search&q=order`)

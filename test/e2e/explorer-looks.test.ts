@@ -153,7 +153,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a folder of many files shows its tokens before it is added, and is one group with its tokens afterwards', async () => {
+  test('a folder of many files shows its tokens before it is added, and is one group afterwards, which can be opened and removed', async () => {
     const page = await open([])
     const add = async (name: RegExp) => {
       const row = page.locator('#tree .row', { has: page.locator('.name', { hasText: name }) })
@@ -201,7 +201,7 @@ requires(
     await page.locator('.list-sort.cell-modified').waitFor({ state: 'hidden' })
   })
 
-  test('on a touch screen every target is at least 44 pixels high, in each view', async () => {
+  test('on a touch screen buttons, fields and rows are at least 44 pixels high in each view', async () => {
     const page = await open(notes.slice(0, 2), {
       viewport: { width: 390, height: 844 },
       hasTouch: true,
@@ -285,7 +285,7 @@ requires(
     expect(await heading.evaluate((element) => element === document.activeElement)).toBe(true)
   })
 
-  test('the headings of the list are above their columns', async () => {
+  test('the heading for the time of change in the list begins where its column begins', async () => {
     const page = await tabs.open(`${explorer.url}#view=list`)
     await page.locator('#list .row').first().waitFor()
     const head = await boxOf(page, '.list-head .cell-modified')
@@ -312,7 +312,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a folder shows all its files above its README', async () => {
+  test('the list of all files of a folder with a README does not scroll by itself', async () => {
     folder.write({
       ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`site/shelf/box-${i}.txt`, 'Tea.\n'])),
       'site/shelf/README.md': '# The shelf\n',
@@ -345,7 +345,7 @@ requires(
     await page.locator('.beside').waitFor({ state: 'detached' })
   })
 
-  test('at 200 % zoom more than half of the window is the content of a preview', async () => {
+  test('at 200 % zoom the content of a preview takes more than half of the height of the window', async () => {
     const page = await tabs.open(`${explorer.url}#uri=file:///site/brew.ts`, { viewport: { width: 640, height: 400 } })
     await page.locator('.line').first().waitFor()
     expect((await boxOf(page, '.preview-content')).height).toBeGreaterThan(200)
@@ -455,7 +455,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a transparent picture is on light squares in the dark too', async () => {
+  test('a transparent picture is on light squares in the dark theme too', async () => {
     folder.write({
       'site/sign.svg':
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><text y="15">A</text></svg>',

@@ -82,7 +82,7 @@ requires(
     expect(page.url()).toContain(encodeURIComponent('file:///site/folder/one.txt'))
   })
 
-  test('a text has line numbers and colours, and text/plain stays plain', async () => {
+  test('source code is shown in colours, line by line; a script in a plain text is shown and not run', async () => {
     const page = await open('file:///site/code.ts')
     await page.locator('.text .hljs-keyword', { hasText: 'export' }).first().waitFor()
     expect(await page.locator('.text .line').count()).toBe(7)
@@ -180,7 +180,7 @@ requires(
     await page.getByText('This is not valid JSON').waitFor()
   })
 
-  test('a table in Shift_JIS is decoded, sorted, and scrolled through 100,000 rows', async () => {
+  test('a table in Shift_JIS is decoded and sorted, and a table of 100,000 rows is scrolled to its end', async () => {
     const page = await open('file:///site/sales.csv')
     const grid = page.getByRole('grid')
     await grid.getByText('りんご, 3', { exact: true }).waitFor()

@@ -75,7 +75,7 @@ describe('hikidashi ui', () => {
     expect(err).toMatch(/hikidashi: .*(?:ended|exited)/)
   })
 
-  test('refuses invalid arguments, with advice', async () => {
+  test('refuses invalid arguments, a missing folder and a port in use', async () => {
     const cwd = folder.outside
     const both = await run(['ui', '.', '--url', 'http://127.0.0.1:1/mcp'], { cwd })
     expect(both).toMatchObject({ code: 2, out: '' })

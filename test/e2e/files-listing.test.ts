@@ -164,7 +164,7 @@ describe('an entry of a folder', () => {
     expect(changed?.version).not.toBe(entry?.version)
   })
 
-  test('for a directory is returned by stat only, with a slash at the end of its path', async () => {
+  test('for a directory is returned by stat for a path with a slash at its end, and not without the slash', async () => {
     folder.write({ 'a/b.txt': '', 'empty/': null })
     const provider = await open()
     const stat = (path: string) => provider.stat?.(path, contextOf())
@@ -199,7 +199,7 @@ describe('file names', () => {
       )
   })
 
-  test('more than 256 directories deep are neither listed nor found', async () => {
+  test('255 directories deep are listed and found, and 300 directories deep are neither', async () => {
     const deep = (depth: number) => Array.from({ length: depth }, () => 'd').join('/')
     folder.write({ [`${deep(255)}/in`]: 'x', [`${deep(300)}/out`]: 'x' })
     const provider = await open()

@@ -140,6 +140,7 @@ describe('a list of files that are watched', () => {
       fs.writeFileSync(folder.at(`2/f${299 - 3 * (n % 40)}.txt`), 'x'.repeat(n))
       if (n % 5 === 0) await expectSame(`after ${n}`)
     }
+    await expectSame('at the end')
   })
 })
 

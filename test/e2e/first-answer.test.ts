@@ -99,7 +99,7 @@ const listing = { jsonrpc: '2.0', id: 3, method: 'resources/list', params: {} }
 const capabilities = { resources: { subscribe: true, listChanged: true } }
 
 describe('while a server opens its mounts,', () => {
-  test('initialize and server/discover are answered on stdio, and other requests wait for the mounts', async () => {
+  test('initialize, server/discover and ping are answered on stdio, and listings wait for all mounts', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--config', config)
     const answers = answersOf(server)
@@ -139,7 +139,7 @@ describe('while a server opens its mounts,', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('with --strict, it waits for no request', async () => {
+  test('with --strict, it opens them without waiting for a request', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     await write(certificates)

@@ -62,7 +62,7 @@ const asPerson = (tokenFile: string) =>
   ({ credentials: { kind: 'person', client: drive.oauth.client, tokenFile } }) as const
 
 describe('the credentials of a Google user', () => {
-  test('are requested once, and stay valid until they are revoked, and again after a new consent', async () => {
+  test('are requested at the first read, give an error with advice once they are revoked, and are valid again after a new consent', async () => {
     const file = await keep()
     const provider = await open(asPerson(file))
     expect(await read(provider)).toBe('first')
@@ -89,9 +89,12 @@ describe('the credentials of a Google user', () => {
     ['0644', 0o644, /chmod 600/],
     ['0640', 0o640, /chmod 600/],
     ['0620', 0o620, /chmod 600/],
-  ])('are kept in a file that others cannot read: mode %s is refused', async (_, mode, message) => {
-    await expect(read(await open(asPerson(await keep(undefined, mode))))).rejects.toThrow(message)
-  })
+  ])(
+    'are accepted only from a file to which no other user has access: mode %s is refused',
+    async (_, mode, message) => {
+      await expect(read(await open(asPerson(await keep(undefined, mode))))).rejects.toThrow(message)
+    },
+  )
 
   test('give an error with advice if their file is missing, invalid, or made for another client', async () => {
     await expect(read(await open(asPerson(join(folder, 'none.json'))))).rejects.toThrow(/hikidashi auth gdrive/)

@@ -112,7 +112,7 @@ describe('a listing of a Drive mount', () => {
     )
   })
 
-  test('includes shared files, and shared folders with their files', async () => {
+  test('of what is shared with the user has single files and folders with their files, and none of the own files', async () => {
     drive.table.add({ id: 'theirs', parent: null, shared: true })
     drive.table.add({ id: 'inner', parent: 'theirs', content: 'inner', shared: true })
     drive.table.add({ id: 'single', parent: 'unseen', content: 'single', shared: true })

@@ -206,7 +206,7 @@ describe('a git mount serves', () => {
   })
 
   test.each(['blob:none', 'tree:0'])(
-    'instead of a page over objects that a partial clone (%s) lacks an error with the command that fetches them',
+    'an error with the command that fetches missing objects, instead of a page that needs objects which a partial clone (%s) lacks',
     async (filter) => {
       repository.git('config', 'uploadpack.allowFilter', 'true')
       const asked = await open(clone(`${filter.replace(':', '-')}.git`, '--bare', `--filter=${filter}`).dir)
@@ -336,7 +336,7 @@ describe('a git mount gives an error with advice for', () => {
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
   })
 
-  test('a repository format that is unknown', async () => {
+  test('a repository format that is unknown, or that the installed git is too old for', async () => {
     const old = 'if [ "$3" = --version ]; then echo "git version 2.44.1"; else exec "$REAL" "$@"; fi'
     repository.git('config', 'extensions.refStorage', 'reftable')
     expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(
@@ -442,7 +442,7 @@ describe('the temporary folder of a git mount', () => {
     expect(readdirSync(temporary)).not.toContainEqual(expect.stringMatching(/^hikidashi-git-/))
   })
 
-  test('is created again after it was deleted, and belongs to this user', async ({ skip }) => {
+  test('is created again after it was deleted, and is not used if it belongs to another user', async ({ skip }) => {
     const asked = await open(repository.dir)
     const [name = ''] = readdirSync(temporary)
     rmSync(join(temporary, name), { recursive: true })
@@ -455,39 +455,39 @@ describe('the temporary folder of a git mount', () => {
   })
 })
 
-test.each(['mask', 'off'] as const)(
-  'with redact %s, a patch of a git mount withholds the changes of secret files, unless redact is off',
-  async (redact) => {
-    const names = ['.netrc', 'a b/credentials.json', 'ä/id_rsa', 'notes.txt']
-    for (const name of names) repository.write(name, `held ${name.length}\n`)
-    const first = repository.commit('third')
-    repository.write('.netrc', 'held again\n')
-    repository.git('mv', 'a b/credentials.json', 'plain.txt')
-    repository.write('image/secring.gpg', Buffer.from([0, 1, 2]))
-    repository.git('rm', '-q', 'ä/id_rsa')
-    const second = repository.commit('fourth')
-    const provider = await openGit({ repository: repository.dir, redact }, {
-      folder: repository.dir,
-      log: () => {},
-      documents: async (inner: Provider) => inner,
-    } as unknown as OpenContext)
-    opened.push(provider)
-    const { text } = ask(provider)
-    for (const path of [`commits/${first}`, `commits/${second}`, `diff/${first}/${second}`]) {
-      const page = await text(path)
-      const held = page.match(/held \S+/g) ?? []
-      if (redact === 'off') expect(page).not.toContain('[redacted]')
-      else
-        expect(
-          held.filter((found) => found !== 'held 9'),
-          path,
-        ).toEqual([])
-      expect(page).toContain('.netrc')
-    }
-    const page = await text(`commits/${first}`)
-    expect(page).toContain('+held 9\n')
-    if (redact === 'off') expect(page.match(/\+held /g)).toHaveLength(4)
-    else expect(page.match(/^\[redacted\] The changes are withheld/gm)).toHaveLength(3)
-    if (redact !== 'off') expect(await text(`diff/${first}/${second}`, { path: '.netrc' })).not.toContain('held again')
-  },
-)
+test.each([
+  ['mask', 'withholds'],
+  ['off', 'shows'],
+] as const)('with redact %s, a patch of a git mount %s the changes of secret files', async (redact, _) => {
+  const names = ['.netrc', 'a b/credentials.json', 'ä/id_rsa', 'notes.txt']
+  for (const name of names) repository.write(name, `held ${name.length}\n`)
+  const first = repository.commit('third')
+  repository.write('.netrc', 'held again\n')
+  repository.git('mv', 'a b/credentials.json', 'plain.txt')
+  repository.write('image/secring.gpg', Buffer.from([0, 1, 2]))
+  repository.git('rm', '-q', 'ä/id_rsa')
+  const second = repository.commit('fourth')
+  const provider = await openGit({ repository: repository.dir, redact }, {
+    folder: repository.dir,
+    log: () => {},
+    documents: async (inner: Provider) => inner,
+  } as unknown as OpenContext)
+  opened.push(provider)
+  const { text } = ask(provider)
+  for (const path of [`commits/${first}`, `commits/${second}`, `diff/${first}/${second}`]) {
+    const page = await text(path)
+    const held = page.match(/held \S+/g) ?? []
+    if (redact === 'off') expect(page).not.toContain('[redacted]')
+    else
+      expect(
+        held.filter((found) => found !== 'held 9'),
+        path,
+      ).toEqual([])
+    expect(page).toContain('.netrc')
+  }
+  const page = await text(`commits/${first}`)
+  expect(page).toContain('+held 9\n')
+  if (redact === 'off') expect(page.match(/\+held /g)).toHaveLength(4)
+  else expect(page.match(/^\[redacted\] The changes are withheld/gm)).toHaveLength(3)
+  if (redact !== 'off') expect(await text(`diff/${first}/${second}`, { path: '.netrc' })).not.toContain('held again')
+})

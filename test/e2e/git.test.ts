@@ -367,7 +367,7 @@ describe('pages of a git mount', () => {
     expect(merged).toContain('1 file, +1 -0, compared with the first parent\n+1 -0 src/feature.ts')
   })
 
-  test('show patches and blame in UTF-8, for a file in any encoding', async () => {
+  test('show patches and blame in UTF-8, also for a file in Shift_JIS', async () => {
     fill()
     // 「設定ファイルを変更した後は、必ずサービスを再起動してください。」, in Shift_JIS.
     const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
@@ -382,7 +382,7 @@ describe('pages of a git mount', () => {
     expect(blame).toContain('Ada Lovelace: 手引き\n     1  設定ファイルを変更した後は')
   })
 
-  test('include diffs, which show names with spaces unquoted', async () => {
+  test('include patches, which show names with spaces unquoted', async () => {
     fill()
     repository.write('two words.txt', 'one\n')
     repository.commit('Two words')

@@ -132,7 +132,7 @@ describe('hikidashi in the configuration of a host', () => {
     )
   })
 
-  test('is not written to an unreadable file, and the error names the file', async () => {
+  test('is not written to a file with invalid JSON, and the error names the file and the position', async () => {
     const file = join(home, '.cursor/mcp.json')
     await mkdir(dirname(file))
     await writeFile(file, '{\n  "mcpServers": {,}\n}\n')

@@ -246,7 +246,7 @@ test('every export of package.json can be imported from the installed package', 
 })
 
 describe('from the installed package', () => {
-  test('the local sources are checked, read and searched: files, documents, git, settings, a database, the index', async () => {
+  test('the local sources are checked (files, git, settings, a database and others), documents are read, and files are searched', async () => {
     const project = join(home, 'project')
     mkdirSync(join(project, 'prompts'), { recursive: true })
     writeFileSync(join(project, 'README.md'), '# Project\n\nThe drawer holds cedar boxes.\n')
@@ -314,7 +314,7 @@ describe('from the installed package', () => {
       for (const { close } of [s3, gcs, drive, prometheus, site]) await close()
     })
 
-    test('pass hikidashi check, and are read', async () => {
+    test('pass hikidashi check, and those of stores, the website and the HTTP API are read', async () => {
       const allowAddresses = ['127.0.0.1']
       const file = writeConfig('remote', {
         's3://drawer': s3.mount,
@@ -509,7 +509,7 @@ async function listens(port: number): Promise<void> {
   }
 }
 
-test('the examples run as copies beside the installed package', async () => {
+test('examples/provider.ts and examples/agent.ts run as copies beside the installed package', async () => {
   const place = programFolder('copied')
   const tsx = new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url).href
   for (const name of ['provider.ts', 'agent.ts']) {

@@ -84,7 +84,7 @@ test('a link into a git history has the branch in the place of {ref}, and genera
   expect(await linkAt('git://app/log')).toBeUndefined()
 })
 
-test('every search hit has its link, in JSON, in Markdown and on the command line', async () => {
+test('a search hit of a mount with a link template has its link, in JSON, in Markdown and on the command line', async () => {
   expect((await linksIn('file:///app')).get('file:///app/docs/a%20b.md')).toBe(`${forge}/main/docs/a%20b.md`)
   expect((await linksIn('git://app')).get('git://app/HEAD/docs/a%20b.md')).toBe(`${forge}/HEAD/docs/a%20b.md`)
   expect((await linksIn('wiki://app')).get('wiki://app/a%20b.md')).toBe('https://wiki.example/page?path=a%20b.md')
@@ -144,7 +144,7 @@ requires(
 )('in a browser,', () => {
   const tabs = useBrowser()
 
-  test('the explorer shows the link to the source beside each search hit, and in the details of a resource', async () => {
+  test('the explorer shows the link to the source beside search hits, and in the details of a resource', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=anchor`)
     const sources = page.getByRole('link', { name: /Open at its source/ })
     await sources.first().waitFor()

@@ -205,7 +205,7 @@ scrape_configs:
     )
   })
 
-  test('a long answer is truncated with the number of omitted series, and can be read as CSV or as a chart', async () => {
+  test('an answer of many series is truncated with the number of omitted series; a metric can be read as CSV or as a chart', async () => {
     const { series, omitted } = await shown(`series/many?start=${end - 200}&end=${end}`)
     expect([series.length, omitted]).toEqual([100, { series: 20, of: 120 }])
     const csv = await read('series/queue_bytes?as=csv&start=-2h&step=30m')
@@ -230,7 +230,7 @@ scrape_configs:
     )
   })
 
-  test('Prometheus scrapes the /metrics of hikidashi, with every character unchanged', async () => {
+  test('Prometheus scrapes the /metrics of hikidashi, with quotes, backslashes and line ends in labels unchanged', async () => {
     await until('targets', /"health": "up"/)
     await until('series/probe_total', /"odd":"a\\"b\\\\c\\nd"/)
     await until('series/hikidashi_requests_total', /\(counter\)/)

@@ -45,7 +45,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
   })
 
   describe('a listing', () => {
-    test('fetches a page of a thousand keys at a time, and one page ahead at most once a second', async () => {
+    test('fetches pages of a thousand keys, and from the second page on the next page ahead', async () => {
       fill(3500)
       const provider = await store.open()
       expect(await listAll(provider)).toHaveLength(3500)
@@ -202,7 +202,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
   })
 
   describe('an object', () => {
-    test('has the same size, time, type, version and metadata when it is listed and read', async () => {
+    test('has the same size, type and version in stat and in a read; stat has its time, and a read its metadata', async () => {
       const modified = Date.UTC(2026, 10, 21, 12, 0, 5)
       store.table.put('report', '{"a":1}', {
         ...{ modified, contentType: 'application/json; charset=utf-8', metadata: { owner: 'ada' } },
@@ -231,7 +231,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       expect(store.requests).toHaveLength(2)
     })
 
-    test('that is larger than the limit is too large, and a part of it is not', async () => {
+    test('that is larger than the limit is too large, and a part of it within the limit is not', async () => {
       store.table.put('large.bin', new Uint8Array(5000))
       const provider = await store.open({ maxBytes: 1000 })
       for (const range of [undefined, { start: 0 }, { start: 10, end: 3000 }])
@@ -314,12 +314,14 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       expect(part.meta?.[metaKeys.link]).toBeUndefined()
     })
 
-    test('that the store does not hand out gives an error with the reason, is listed, and is no problem for a check of the mount', async () => {
+    test('that the store does not hand out gives an error with the reason, and is no problem for a check of the mount', async () => {
       store.table.put('cold.txt', 'cold', { storageClass: 'GLACIER' })
       store.table.put('sealed.txt', 'sealed')
       const provider = await store.open()
-      store.intercept = ({ method, path }, response) => {
+      store.intercept = ({ method, path, query }, response) => {
         if (!path.endsWith('sealed.txt') || method !== 'GET') return false
+        // Google gives the metadata of a sealed object without its key.
+        if (name === 'gcs' && query.get('alt') !== 'media') return false
         if (name === 's3') {
           response.writeHead(400, { 'content-type': 'application/xml' })
           response.end('<Error><Code>InvalidRequest</Code><Message>SSE-C</Message></Error>')
@@ -330,6 +332,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
         kind: 'invalid',
         detail: { reason: 'withheld' },
       })
+      expect((await checkProvider(provider)).problems).toEqual([])
       // Google's archive is read at once.
       if (name === 'gcs') return expect(await readText(provider, 'cold.txt')).toBe('cold')
       await expect(readText(provider, 'cold.txt')).rejects.toMatchObject({
@@ -338,7 +341,6 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
         detail: { reason: 'withheld' },
       })
       expect((await provider.stat?.('cold.txt', context))?.size).toBe(4)
-      expect((await checkProvider(provider)).problems).toEqual([])
     })
 
     test('is read as one version even if it is replaced between two requests', async () => {
@@ -413,7 +415,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
     })
 
-    test('denies a permission makes objects absent, and only the log has the reason', async () => {
+    test('denies the permission to read makes an object absent, with the reason in the log only; if it denies the permission to list, the error of a listing says so', async () => {
       store.table.put('secret.txt', 'secret')
       store.forbidden.add('secret.txt')
       const provider = await store.open()

@@ -131,7 +131,7 @@ describe('hikidashi check with PostgreSQL', () => {
 })
 
 describe('hikidashi init with PostgreSQL', () => {
-  test('prints statements for a role that is accepted, and for a trigger that notifies', async () => {
+  test('prints statements that create a role which check accepts, and refuses the name of an unknown database program', async () => {
     const { code, out } = await runHere(['init', '--sql', 'postgres'], { cwd: folder })
     expect(code).toBe(0)
     await database.run(out)

@@ -181,7 +181,7 @@ describe('one configuration over a folder of Japanese documents', () => {
     expect(await runHere(['check'], { cwd: folder.root })).toMatchObject({ code: 0 })
   }, 120_000)
 
-  test.each(transports)('serves texts in other encodings and the text of documents over %s', async (transport) => {
+  test.each(transports)('serves a text in Shift_JIS and the text of documents over %s', async (transport) => {
     const uris = await list(transport)
     expect(uris).toEqual(expect.arrayContaining([`${docs}.md`, 'config://notes/.env', 'env://notes/TOKEN']))
     expect(await read(transport, `${docs}.md`)).toMatchObject({

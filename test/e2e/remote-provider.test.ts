@@ -156,7 +156,7 @@ describe.each(sdks)('a mounted server (%s) is relayed with', (sdk) => {
 describe('a mounted server', () => {
   afterEach(endAll, 60_000)
 
-  test('with very many resources is listed in the order of the paths, and resumed anywhere', async () => {
+  test('with very many resources is listed completely, and resumed after a path', async () => {
     // A multiple of the length of a page.
     const total = volumeOf(100_000)
     const { provider, view } = relay(fixture('varied', 'official', `many-${total}`))
@@ -234,7 +234,7 @@ describe('a mounted server', () => {
     subscription?.close()
   }, 90_000)
 
-  test('gets only the configured environment variables', async () => {
+  test('gets the configured environment variables, and not a secret in those of this process', async () => {
     process.env.RELAY_CANARY = 'canary-4711'
     const target = fixture('varied', 'sdk124')
     const { view } = relay('command' in target ? { ...target, env: { GIVEN: 'yes' } } : target)
@@ -245,7 +245,7 @@ describe('a mounted server', () => {
     expect(env).not.toContain('canary-4711')
   })
 
-  test('that cannot be started, is silent or sends too much gives an error without its own text', async () => {
+  test('that cannot be started or is silent is unavailable, and one that sends too much gives the error too-large', async () => {
     const none = relay({ command: '/nowhere/server' })
     expect((await failure(none.view.list())).kind).toBe('unavailable')
     const silent = relay(fixture('hostile', 'silent'), { timeoutMs: 300 })
@@ -265,7 +265,7 @@ describe('a mounted server', () => {
   }, 60_000)
 })
 
-test('path rules of a remote mount hold for every spelling of a URI', async () => {
+test('path rules of a remote mount hold for other spellings of a URI too', async () => {
   const provider = remote({ target: fixture('varied', 'sdk124') })
   const access = (_: unknown, path: string) => path !== 'memo/today'
   const catalog: Catalog = createCatalog({ mounts: [{ address, provider, access }] })

@@ -278,7 +278,7 @@ describe('over HTTP, with tokens,', () => {
     expect(await seen('/results/no-such-mount', undefined)).toEqual(asked)
   })
 
-  test('a known secret in a result is redacted, whoever wrote it', async () => {
+  test('a known secret in a result is redacted when the result is read', async () => {
     const { id } = (await (await post('/results/project', editor, analysisOf(`It is ${secret}!`))).json()) as {
       id: string
     }
@@ -349,7 +349,7 @@ describe('hikidashi results put', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  test('accepts one result, an array and lines, and stores none if one is wrong', async () => {
+  test('accepts an array and lines of results, and stores none if one is wrong', async () => {
     const lines = [analysisOf('l1', { id: 'l1' }), analysisOf('l2', { id: 'l2' })].map((one) => JSON.stringify(one))
     await writeFile(join(home, 'lines.jsonl'), `${lines.join('\n')}\n\n`)
     const words = ['--mount', `${address}/`]

@@ -89,7 +89,7 @@ describe('the search index', () => {
     expect(found.at(-1)).toBe('loop.ts')
   })
 
-  test('answers a long question with the document that has most of its words in all of its passages', async () => {
+  test('answers a long question first with the document that has most of its words, spread over its passages', async () => {
     const other = 'Plain words about something else that fill the rest of a passage. '.repeat(14)
     const words = ['cursor and pages', 'server restarts', 'client and listing', 'beginning of resources']
     const index = await begin()

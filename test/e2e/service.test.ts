@@ -105,7 +105,7 @@ requires(
   }, 120_000)
 })
 
-describe('macOS and Windows start the server with', () => {
+describe('the command for macOS and Windows in', () => {
   /** Runs the words of a service with a configuration, and stops it. Resolves to its log, and to its exit code. */
   async function runService([, , ...words]: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const place = mkdtempSync(join(tmpdir(), 'hikidashi-service-'))
@@ -124,7 +124,7 @@ describe('macOS and Windows start the server with', () => {
   }
   const served = { line: expect.stringMatching(/^\{.*\}$/) as string, code: 0 }
 
-  test('the job of launchd, which stops it with SIGTERM', async () => {
+  test('the job of launchd starts a server that ends at SIGTERM', async () => {
     const text = readFileSync(join(root, 'deploy/hikidashi.plist'), 'utf8')
     const inside = (key: string, name: string) =>
       new RegExp(`<key>${key}</key>\\s*<${name}>(.*?)</${name}>`, 's').exec(text)?.[1] ?? ''
@@ -138,7 +138,7 @@ describe('macOS and Windows start the server with', () => {
     expect(await runService(words, env)).toEqual(served)
   })
 
-  test('the scheduled task, whose log is a file', async () => {
+  test('the scheduled task starts a server, and its log goes to a file with an absolute path', async () => {
     const text = readFileSync(join(root, 'deploy/hikidashi-task.ps1'), 'utf8')
     const [, line = '', log = ''] = /^\$arguments = '\/d \/s \/c "(.*) 2>>"(.*)""'$/m.exec(text) ?? []
     const words = splitCommand(line, 'win32')

@@ -90,7 +90,7 @@ function elsewhere(script: string) {
 }
 
 describe('the page of an SQLite table', () => {
-  test('is JSON, with its definition as it was written', async () => {
+  test('is JSON, and SQL that creates the table again', async () => {
     const provider = await open()
     expect(await jsonOf(provider, 'customers/schema')).toMatchObject({
       ...{ table: 'customers', kind: 'table', owner: null, comment: null, rowEstimate: 250 },
@@ -133,7 +133,7 @@ describe('the page of an SQLite table', () => {
     expect(overview.mermaid).toContain('erDiagram')
   })
 
-  test('is parsed from CREATE statements in any form', () => {
+  test('has the checks and generated columns of CREATE statements with comments and any kind of quotes', () => {
     const made = `CREATE TABLE "t(1" /* (a, */ ( "a""b" TEXT DEFAULT ')' CHECK("a""b" <> '(,'), -- b, (
       [c d] AS ((1 + (2))) VIRTUAL, CONSTRAINT \`x,y\` CHECK ( ( [c d] > 0 ) ) )`
     expect(definitionItemsOf(made).map((item) => textOfTokens(made, item).slice(0, 5))).toEqual([
@@ -181,7 +181,7 @@ describe('rows of SQLite', () => {
     ])
   })
 
-  test('are paged in the order of the key, each once', async () => {
+  test('are paged by the key, each once', async () => {
     const provider = await open()
     for (const [table, column, count] of [
       ['customers', 'id', 250],
@@ -249,7 +249,7 @@ describe('rows of SQLite', () => {
     }
   })
 
-  test('of a view over a missing table give an error with the reason', async () => {
+  test('of a view that names a missing column or function give an error with the reason', async () => {
     writer.exec(`CREATE TABLE base (id); CREATE VIEW broken AS SELECT id FROM base; CREATE VIEW absent AS SELECT unknown(id) AS x FROM base;
       DROP TABLE base; CREATE TABLE base (other)`)
     const provider = await open({ rows: { views: true } })
@@ -559,7 +559,7 @@ function isRunning(pid: number): boolean {
   return fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))
 }
 
-test('changes of the catalog and of rows of SQLite are reported, and a replaced file reports added and removed tables', async () => {
+test('changes of the catalog and of rows of SQLite are reported, and so are added and removed tables when the file is replaced', async () => {
   const provider = await open({ reconcile: 3_600_000 })
   const watching = await startWatching(provider)
   try {

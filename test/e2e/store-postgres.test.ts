@@ -292,7 +292,7 @@ describe('a store in PostgreSQL', () => {
     await expect(asked).resolves.toMatchObject([{ key: 'a' }, undefined, undefined])
   })
 
-  test('has at most the configured number of connections, and none after it is closed', async () => {
+  test('has at most the configured number of connections and one that listens, and none after it is closed', async () => {
     const store = await open({ connections: 3 })
     const told = await listen(store, 'c')
     const count = async () => {

@@ -157,7 +157,7 @@ describe('the file of a store', () => {
     }
   })
 
-  test('is migrated to this version in one transaction', async () => {
+  test('is migrated to a newer version in one transaction', async () => {
     await fill(3)
     const database = openDatabase(file, 1000)
     const version = () => database.prepare('pragma user_version').get()?.user_version
@@ -240,7 +240,7 @@ describe('a damaged file of a store', () => {
     expect(await keysOf(store)).toEqual(['new'])
   })
 
-  test('serves no key, term or time that changed on the disk', async () => {
+  test('serves no row whose time changed on the disk', async () => {
     await fill(3)
     const database = new DatabaseSync(file)
     database.exec(`update rows set modified = modified + 1 where key = 'key-1'`)

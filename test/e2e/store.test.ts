@@ -341,7 +341,7 @@ requires(
     ['pwrite64', 8],
     ['ftruncate', 1],
   ])(
-    'an SQLite store loses no acknowledged write, whichever %s fails',
+    'an SQLite store loses no acknowledged write, whichever call of %s fails',
     async (call, most) => {
       const run = async (n: number) => {
         const file = join(folder, `${call}-${n}`, 'store.sqlite')

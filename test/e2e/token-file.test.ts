@@ -141,7 +141,7 @@ describe('tokens of the token file', () => {
     for (const give of forget) give()
   })
 
-  test('are refused while the file is not trustworthy', async () => {
+  test('are refused while the file is not valid JSON, and once it is deleted', async () => {
     const logged: string[] = []
     const verifier = await createTokenVerifier(file, (_, message) => logged.push(message))
     const { token } = await addToken(file, { roles: [] })

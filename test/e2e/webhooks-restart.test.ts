@@ -123,7 +123,7 @@ test('hikidashi events shows the deliveries of a subscription, without paths and
 }, 120_000)
 
 describe('subscriptions of webhooks after a restart', () => {
-  test('get the changes or a gap, signed, after the server was killed, and nothing is stored in plain text', async () => {
+  test('get the changes or a gap, signed, after the server was killed; their secret and the path of their endpoint are not stored in plain text', async () => {
     const { notes, state, endpoint, client, serve, secret, asked } = await begin()
     const first = await serve()
     const { result } = await client.ask('events/subscribe', asked)

@@ -196,12 +196,15 @@ describe('for rules that do not match the intended paths,', () => {
     ['private/**', true, 'Private/p.md', undefined],
     ['ABC/**', true, 'ＡＢＣ/w.md', undefined],
     ['nowhere/**', true, undefined, undefined],
-  ])('check reports that the access rule %j misses a path', async (glob, matchesNothing, path, written) => {
-    const near = path === undefined ? undefined : { path, ...(written === undefined ? {} : { glob: written }) }
-    const expected = { rule: 'access[1].match', glob, matchesNothing, ...(near === undefined ? {} : { near }) }
-    expect(await checked(deny(glob))).toEqual([expected])
-    if (written !== undefined) expect(await checked(deny(written))).toEqual([])
-  })
+  ])(
+    'check reports the access rule %j, which misses a path or matches nothing',
+    async (glob, matchesNothing, path, written) => {
+      const near = path === undefined ? undefined : { path, ...(written === undefined ? {} : { glob: written }) }
+      const expected = { rule: 'access[1].match', glob, matchesNothing, ...(near === undefined ? {} : { near }) }
+      expect(await checked(deny(glob))).toEqual([expected])
+      if (written !== undefined) expect(await checked(deny(written))).toEqual([])
+    },
+  )
 
   test('check reports no rule that matches a path, or that is about a folder that is left out', async () => {
     const globs = ['*.md', 'ignored/**', 'ignored/i.md', 'link/k.md', 'caf\u00e9/**', 'app/\\[slug\\]/**', '=tools/x']

@@ -142,7 +142,7 @@ describe('the page of the tool browse', () => {
     expect(records.filter(({ verb }) => verb === 'call')).toMatchObject([{ uri: 'browse', outcome: 'ok' }])
   })
 
-  test('is an error that names "npm run build" if the page was not built', async () => {
+  test('gives an error that names "npm run build" if it was not built', async () => {
     const app = createExplorerApp(`${builtApp()}.absent`)
     await expect(app.html()).rejects.toBeInstanceOf(ResourceError)
     await expect(app.html()).rejects.toThrow('npm run build')

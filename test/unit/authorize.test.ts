@@ -202,7 +202,7 @@ describe('a weak public key', () => {
   const encodings = ys.flatMap((y) => [little(y, 0), little(y, 1)])
 
   test.each(encodings.map((bytes) => [bytes.toString('hex'), bytes] as const))(
-    'does not verify an unsigned token: the Ed25519 point %s of small order',
+    'does not verify a token with a forged signature: the Ed25519 point %s of small order',
     async (_, bytes) => {
       const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url'), kid: 'small', alg: 'EdDSA' }
       const header = { alg: 'EdDSA', kid: 'small', typ: 'at+jwt' }

@@ -15,7 +15,7 @@ describe('the browser of the user', () => {
     ['linux', { WSL_DISTRO_NAME: 'Debian' }, ['xdg-open']],
     ['linux', { DISPLAY: '' }, undefined],
     ['linux', {}, undefined],
-  ] as const)('on %s with %j is opened by %j', (platform, env, opener) => {
+  ] as const)('on %s with %j is opened by the command %j (undefined: by none)', (platform, env, opener) => {
     expect(browserCommand(platform, env)).toEqual(opener)
   })
 

@@ -119,7 +119,7 @@ describe('hikidashi __complete', () => {
 })
 
 describe('the completion scripts', () => {
-  test.each(completionShells)('for %s are accepted by the shell', async (shell) => {
+  test.each(completionShells)('for %s are accepted by the shell, if it is installed', async (shell) => {
     const program = await findProgram(shell)
     expect(completionScripts[shell]).toContain('__complete')
     // Where the shell is not installed, the words above are what there is.

@@ -207,7 +207,7 @@ describe('doctor checks that a configuration', () => {
     ])
   })
 
-  test('has a writable store, and shows the progress of an index', async () => {
+  test('has a writable store, and warns of an index that is incomplete', async () => {
     const mounts = { 'docs://notes': notes, 'search://all': { provider: 'search', over: ['docs://notes'] } }
     const told = await diagnose({ mounts, store: { sqlite: 'kept/store.sqlite' } })
     expect(of(told, 'store')).toMatchObject([{ status: 'ok', found: expect.stringContaining('kept/store.sqlite') }])

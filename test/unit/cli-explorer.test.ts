@@ -11,7 +11,7 @@ describe('the explorer of a server', () => {
     expect(await openExplorerPage(undefined, { host: 'context.example.org' }, silent)).toBeUndefined()
   })
 
-  test('is not served at a path that contains the MCP endpoint', async () => {
+  test('is off if the path of the MCP endpoint ends with a slash, and gives an error if it is turned on then', async () => {
     expect(await openExplorerPage({ path: '/' }, loopback, silent)).toBeUndefined()
     await expect(openExplorerPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,

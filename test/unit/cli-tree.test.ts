@@ -127,7 +127,7 @@ describe('the output of tree', () => {
     expect(lines[2]).toMatch(/^ {5}8 B {2}-.*text\/markdown +├── README\.md {2}The notes$/)
   })
 
-  test('escapes control characters in names, and truncates no URI', async () => {
+  test('escapes control characters in names, and has whole URIs if they are requested', async () => {
     const rude: View = {
       ...view,
       directory: async () => ({

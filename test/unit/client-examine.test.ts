@@ -106,10 +106,13 @@ describe('the examination of a server', () => {
       'does not name it',
     ],
     ['unknown', { 'resources/read': () => ({ error: { code: -32_603, message: 'boom' } }) }, 'failed', 'boom'],
-  ])('reports a wrong %s: %#', async (check, methods, status, words) => {
-    const told = of(await examined({ ...good, ...methods }), check)
-    expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
-  })
+  ])(
+    'reports a fault in what the server answers to the check "%s" (case %#)',
+    async (check, methods, status, words) => {
+      const told = of(await examined({ ...good, ...methods }), check)
+      expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
+    },
+  )
 
   test('accepts a server without templates, and reports a server that declares subscriptions and has none', async () => {
     const { 'resources/templates/list': _, ...rest } = good

@@ -73,7 +73,7 @@ describe.each(['Streamable HTTP', 'HTTP with SSE'])(
   (kind) => {
     const remote = (): View => remotes[kind] ?? local
 
-    test('its mounts', async () => {
+    test('the addresses and names of its mounts', async () => {
       expect((await remote().mounts()).map(({ uri, name }) => [uri, name])).toEqual(
         (await local.mounts()).map(({ uri, name }) => [uri, name]),
       )

@@ -44,7 +44,7 @@ test('a name that is given for two folders is refused', () => {
   expect(() => planFolders(['/a', '/b'], { name: 'x' })).toThrow('A name needs exactly one folder')
 })
 
-test('a configuration becomes a catalog with its mounts, changes, page sizes and access rules', async () => {
+test('a configuration becomes a catalog with its mounts, titles, priorities, page sizes, cache times and access rules', async () => {
   const catalog = await openConfig({
     mounts: {
       'docs://manual': {

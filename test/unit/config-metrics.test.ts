@@ -119,7 +119,7 @@ describe('a metrics mount of a configuration', () => {
     }
   })
 
-  test('of this server has the same metrics as /metrics, and the latencies of its mounts', async () => {
+  test('of this server has what the server measures, also the numbers of answers of its mounts', async () => {
     const measurements = createMetricsRegistry()
     measurements.add(() => [{ name: 'own_total', type: 'counter', help: 'Own.', samples: [{ value: 3 }] }])
     const catalog = await openCatalog(planConfig(await configOf({ source: 'self', interval: '100ms' })), {

@@ -92,7 +92,7 @@ describe('a context that is given the manifest of an earlier context', () => {
     await expectReused(before, after)
   })
 
-  test('does not show deleted and hidden resources again', async () => {
+  test('does not show deleted and excluded resources again', async () => {
     const before = await assembled(files)
     const second = before.items[1]?.uri.slice(uri('').length) ?? ''
     const { [second]: _, ...others } = files

@@ -67,7 +67,7 @@ describe('the prompt assemble_context', () => {
     expect(JSON.stringify(whole)).toContain('memory://other/cursor.md')
   })
 
-  test('keeps to its budget', async () => {
+  test('has fewer resources with a small budget, and none with a budget of 0', async () => {
     const { messages } = await get({ query: 'cursors', budget: '60' })
     expect(messages.length).toBeLessThan(5)
     expect((await get({ query: 'cursors', budget: '0' })).messages).toEqual([

@@ -47,7 +47,7 @@ describe('the rarity of words', () => {
     expect(found).toEqual(rarityIn(all))
   })
 
-  test('is estimated from a sample if there are many texts, and a word that only the best texts have counts as rare', async () => {
+  test('is estimated from a sample if there are many texts, and a word that is common only in the best texts counts as rare', async () => {
     const { provider, view } = openView(entries(900))
     const reader = createContextReader(view, limits, () => false, {})
     const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))

@@ -110,7 +110,7 @@ describe('a call of assemble_context', () => {
     expect(whole.structured.items.map((item) => item.uri).slice(0, 2)).toEqual([uri('weather.md'), uri('rules.md')])
   })
 
-  test('treats empty lists as omitted, because some hosts send every argument', async () => {
+  test('treats empty lists and empty strings as omitted, because some hosts send every argument', async () => {
     const empty = { pins: [], excludes: [], mounts: [], earlier: [], pins_only: '', now: '', format: '', audience: '' }
     const plain = { query: 'paging', budget: 4000, now: '2026-01-31T12:00:00Z' }
     expect(await call({ ...empty, ...plain })).toMatchObject(await call(plain))

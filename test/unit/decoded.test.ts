@@ -163,6 +163,7 @@ describe('UTF-8 with damaged bytes', () => {
     const provider = decoded(root)
     const whole = await readOne(provider, 'damaged.log')
     if (!('text' in whole)) throw new Error('not text')
+    expect(whole.text.match(/\ufffd|\?+/g)).toHaveLength(3)
     const shown = Buffer.from(whole.text)
     expect(shown.length).toBe(bytes.length)
     expect(shown.equals(bytes)).toBe(false)

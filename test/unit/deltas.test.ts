@@ -243,7 +243,7 @@ describe('the tools for changes:', () => {
     await catalog.close()
   })
 
-  test('what_changed says when the earlier state is too old or unknown', async () => {
+  test('what_changed lists what was updated, or says that the earlier state is too old or unknown', async () => {
     const source = live({ 'a.txt': { text: 'a', version: '1' } })
     const view = catalogOf(source).view(boss)
     const first = await call(view, 'what_changed', {})
