@@ -282,7 +282,7 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   const library = (await import(packageName).catch(() => undefined)) as Transformers | undefined
   if (library === undefined)
     throw invalid(
-      `A local model needs the package ${packageName}. Install it beside hikidashi: npm install ${packageName}`,
+      `A local model needs the package ${packageName}, which cannot be loaded. Install it beside hikidashi: npm install ${packageName}`,
       'configuration',
     )
   if (folder !== undefined) {

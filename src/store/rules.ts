@@ -214,7 +214,7 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
       open()
       checkText(model, 'model', storeLimits.key)
       if (vectors.some(({ vector }) => vector.byteLength > storeLimits.vector || vector.byteLength === 0))
-        throw valueError(`A vector may have at most ${storeLimits.vector} bytes.`, 'too-large')
+        throw valueError(`A vector must have 1 to ${storeLimits.vector} bytes.`, 'too-large')
       if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
     },
     vectors: async (model, after, limit) => {

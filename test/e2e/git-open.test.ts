@@ -71,7 +71,12 @@ describe('a git mount serves', () => {
     const asked = await open(bare.dir)
     expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
     expect(await asked.text('log')).toContain('second')
-    await expect(asked.read('status')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(asked.read('status')).rejects.toThrow('a bare repository has no status')
+  })
+
+  test('a repository whose HEAD is not served, without a status', async () => {
+    const asked = await open(repository.dir, { refs: ['refs/heads/main'] })
+    await expect(asked.read('status')).rejects.toThrow('without HEAD there is no status')
   })
 
   test('a .git directory that is named itself, without a status', async () => {
@@ -302,8 +307,8 @@ requires(
 
 describe('a git mount gives an error with advice for', () => {
   test.each([
-    ['relative/path', 'is not an absolute path. Did you mean'],
-    ['', 'is not an absolute path'],
+    ['relative/path', 'is not a valid absolute path. Did you mean'],
+    ['', 'is not a valid absolute path'],
     ['/none/such', 'does not exist'],
     ['/etc/hostname', 'is not a git repository'],
   ])('a repository at %j', async (at, words) => {

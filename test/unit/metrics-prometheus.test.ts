@@ -183,9 +183,11 @@ describe('a failure of Prometheus', () => {
     expect(JSON.stringify(failure)).not.toMatch(/host-17|\u202e|127\.0\.0\.1/)
   })
 
-  test('for a metric with matchers shows no generated query', async () => {
+  test('for a metric with matchers that Prometheus rejects says so, and shows no generated query', async () => {
     const { read } = await open(api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: something'))
-    expect((await failureOf(read('series/up'))).message).not.toContain('something')
+    const failure = await failureOf(read('series/up', { match: '{job=~"["}' }))
+    expect(failure).toMatchObject({ kind: 'invalid', message: expect.stringContaining('rejects the label matchers') })
+    expect(failure.message).not.toContain('something')
   })
 
   test.each([

@@ -227,7 +227,12 @@ export function connectionEndedError(): ResourceError {
 export function tlsFaultMessage(code: string, isPlain: boolean): string | undefined {
   if (isPlain)
     return 'The database does not encrypt connections, but this mount requires it. Turn TLS on in the database.'
-  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
+  if (/^(?:ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/.test(code))
+    return 'The certificate of the database is for another host. Correct the host in the URL, or set "tls": { "serverName": … }.'
+  if (code === 'CERT_HAS_EXPIRED') return 'The certificate of the database has expired. Renew it there.'
+  if (/^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
     return 'The certificate of the database cannot be trusted. Set "tls": { "ca": … } to the certificate of the authority that signed it.'
+  if (/^(?:ERR_TLS|ERR_SSL|HANDSHAKE_SSL)/.test(code))
+    return `The TLS connection to the database failed (${code}). Check its certificate and its version of TLS, and "tls".`
   return undefined
 }

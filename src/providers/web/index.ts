@@ -182,7 +182,7 @@ function createPageList(
         signal.throwIfAborted()
         if (!isResourceError(error)) throw error
         if (listed === undefined)
-          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.')
+          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.', {}, error)
         if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
         return listed.table
       }
