@@ -287,9 +287,9 @@ function gone(): ResourceError {
   return unavailable('The repository no longer exists: it has no objects or no refs.')
 }
 
-/** Returns the error for a symbolic link in place of a part of the repository. */
+/** Returns the error for a symbolic link, or another kind of file, in place of a part of the repository. */
 export function symbolicLinkError(name: string): ResourceError {
-  return unavailable(`The repository has a symbolic link, or no regular file, in place of its ${name}.`)
+  return unavailable(`The repository has a symbolic link, or a file of the wrong kind, in place of its ${name}.`)
 }
 
 /** The directories of a repository: absolute paths without symbolic links. */

@@ -233,6 +233,6 @@ export function tlsFaultMessage(code: string, isPlain: boolean): string | undefi
   if (/^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
     return 'The certificate of the database cannot be trusted. Set "tls": { "ca": … } to the certificate of the authority that signed it.'
   if (/^(?:ERR_TLS|ERR_SSL|HANDSHAKE_SSL)/.test(code))
-    return `The TLS connection to the database failed (${code}). Check its certificate and its version of TLS, and "tls".`
+    return `The TLS connection to the database failed (${code}). Check its certificate; "tls" can name its authority ("ca") and its host ("serverName").`
   return undefined
 }
