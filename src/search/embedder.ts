@@ -40,7 +40,7 @@ export type EmbedderOptions = ServiceNetwork & {
 /** Makes vectors of texts, all with the same number of dimensions. */
 interface Embedder {
   readonly model: string
-  /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws the errors of its library. */
+  /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws other errors. */
   embed(
     texts: readonly string[],
     kind: 'query' | 'passage',

@@ -863,7 +863,7 @@ function pageMetadata(title: string, description: string) {
 /** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
-/** Creates a function that returns the shortest names of the refs at each commit. */
+/** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */
 function createTips(commits: CommitResolver) {
   const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {

@@ -65,7 +65,7 @@ export interface ServerOptions extends DatabaseOptions {
   readonly tls?: TlsOptions
   /** Whether a role that could do more than read is accepted. Default `false`. */
   readonly allowPrivileged?: boolean
-  /** Maximum number of connections, besides one that listens. Default 4. */
+  /** Maximum number of connections; with PostgreSQL another one listens for changes. Default 4. */
   readonly connections?: number
   /** Time-out of connecting, in milliseconds. Default 5000. */
   readonly connectTimeoutMs?: number

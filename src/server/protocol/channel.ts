@@ -164,7 +164,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
   const methods = new Map([...own, ...served.methods])
   for (const name of era === 'modern' ? legacyOnly : modernOnly) methods.delete(name)
 
-  /** Runs the method of a request. This is the only place where an error becomes an answer. */
+  /** Runs the method of a request. An error that it throws becomes the answer. */
   const run = async (
     message: Request,
     signal: AbortSignal,
