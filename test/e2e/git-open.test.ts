@@ -149,11 +149,11 @@ describe('a git mount serves', () => {
     const branches = await asked.text('branches')
     expect(branches).toMatch(/^\* main [0-9a-f]{12} \S+ second$/m)
     expect(branches).toContain(
-      `The objects of 1 branches are missing in the repository:\n  broken ${onBranch.slice(0, 12)}\n`,
+      `Their objects are missing in the repository (branches: 1):\n  broken ${onBranch.slice(0, 12)}\n`,
     )
     const tags = await asked.text('tags')
     expect(tags).toMatch(/^ {2}good [0-9a-f]{12}/m)
-    expect(tags).toMatch(/are missing in the repository:\n {2}lost [0-9a-f]{12}\n$/)
+    expect(tags).toMatch(/are missing in the repository \(tags: 1\):\n {2}lost [0-9a-f]{12}\n$/)
     expect(await asked.text('main/a.txt')).toBe('one\ntwo\n')
   })
 

@@ -529,7 +529,7 @@ export async function readRefPage(
     ...lines,
     ...(lines.length + lacking.length === 0 ? [`No ${kind}.`] : []),
     ...(cut ? [cutMark(`only the first ${lines.length} ${kind} are shown`)] : []),
-    ...(lacking.length === 0 ? [] : [`The objects of ${lacking.length} ${kind} are missing in the repository:`]),
+    ...(lacking.length === 0 ? [] : [`Their objects are missing in the repository (${kind}: ${lacking.length}):`]),
     ...lacking.slice(0, maxNamedMissing).map((one) => `  ${one}`),
     ...(lacking.length > maxNamedMissing
       ? [cutMark(`only the first ${maxNamedMissing} of these ${kind} are shown`)]

@@ -249,7 +249,7 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
 
 function restOf({ total }: ShownAnswer, drawn: number, named: number): string {
   const parts = [
-    ...(drawn > named ? [`${drawn - named} more lines are not named here`] : []),
+    ...(drawn > named ? [`${drawn - named} more ${drawn - named === 1 ? 'line is' : 'lines are'} not named here`] : []),
     ...(total > drawn ? [`${total - drawn} of ${total} series are not drawn`] : []),
   ]
   return parts.length === 0 ? '' : `${parts.join('; ')}.`

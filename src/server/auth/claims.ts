@@ -19,7 +19,7 @@ export function judgeClaims(
   const fault = timeFault(claims, issuer) ?? bindingFault(claims) ?? clientFault(claims, issuer)
   if (fault !== undefined) return { fault }
   const id = principalId(claims, issuer)
-  if (id === undefined) return { fault: 'it names neither a subject nor a client' }
+  if (id === undefined) return { fault: 'it names no valid subject or client' }
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
   const principal = { id, roles, scopes: withImpliedScopes(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000

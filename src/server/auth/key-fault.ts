@@ -40,7 +40,7 @@ export async function checkVerifyingKey(key: unknown): Promise<{ readonly key: o
   try {
     read = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' })
   } catch {
-    return { fault: 'It is not a public key, or its point is not on its curve.' }
+    return { fault: 'It is not a public key of a known type, or its point is not on its curve.' }
   }
   const weakness = read.kty === 'RSA' ? await rsaFault(read) : pointFault(read)
   return weakness === undefined ? { key: { ...key, ...read } } : { fault: weakness }
