@@ -293,7 +293,8 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   const load = () => {
     loading ??= library.pipeline('feature-extraction', model).catch(() => {
       loading = undefined
-      throw new Error('The model cannot be loaded.')
+      const advice = folder === undefined ? 'its name and the network' : 'its files in the folder'
+      throw new Error(`The model cannot be loaded. Check ${advice}.`)
     })
     return loading
   }

@@ -297,7 +297,7 @@ describe('an answer of Prometheus over the limit', () => {
 
 describe('an answer of Prometheus with another type than series', () => {
   test.each([
-    ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
+    ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series from'],
     ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a string, not a series'],
     [
       'native histograms',
@@ -306,7 +306,9 @@ describe('an answer of Prometheus with another type than series', () => {
     ],
   ])('such as %s is summarized', async (_, data, words) => {
     const { read } = await open({ data: { query: data } })
-    expect((JSON.parse(await read('query', { query: 'x' })) as { summary: string }).summary).toContain(words)
+    const { summary } = JSON.parse(await read('query', { query: 'x', start: '-1h' })) as { summary: string }
+    expect(summary).toContain(words)
+    expect(summary).not.toMatch(/left out|Ask for an earlier/)
   })
 })
 

@@ -79,7 +79,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
           ]),
       ...(warnings ? ['Prometheus warns that the result may be incomplete.'] : []),
     ]
-    return { series, total, notes }
+    return { series, total: total - histograms, notes }
   }
 
   const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, written: 'query' | 'match') => {

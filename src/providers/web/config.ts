@@ -63,7 +63,7 @@ const webShape = {
     ),
   ...webAccessShape,
   types: webAccessShape.types.describe(
-    'The media types that are served, as globs. By default text, JSON, XML, YAML, images, PDF and Office documents.',
+    'The media types that are served, as globs. By default text, JSON, XML, YAML, JavaScript, images, PDF, EPUB, and documents of Office (OOXML) and OpenDocument.',
   ),
   ...documentsShape,
 }
