@@ -113,7 +113,8 @@ const sentencesOfCodes: Readonly<Record<string, string>> = {
     'The server of the store takes no writes: it is a standby, or set to read-only. Name its primary server in "store".',
   'SQLSTATE 42501':
     'The user of the store lacks a right in its database. Grant this user the rights on the schema of the store.',
-  'no version': 'The schema of the store is damaged: its table "meta" has no version. Restore it, or name another schema.',
+  'no version':
+    'The schema of the store is damaged: its table "meta" has no version. Restore it, or name another schema.',
   EROFS: `The store is on a file system that is mounted read-only. To change that, ${moveStoreAdvice}`,
 }
 

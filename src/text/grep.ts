@@ -174,7 +174,10 @@ export async function grep(read: ReadAsCaller, uri: string, options: GrepOptions
 function requireSame(position: GrepPosition, uri: string, body: ResourceBody): void {
   if (position.uri === uri && position.version === body.version) return
   body.release()
-  throw invalid('The cursor is for another resource, or the resource has changed since. Search again without the cursor.', 'cursor')
+  throw invalid(
+    'The cursor is for another resource, or the resource has changed since. Search again without the cursor.',
+    'cursor',
+  )
 }
 
 /** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */

@@ -331,7 +331,9 @@ export async function locateRepository(
 ): Promise<RepositoryFolders> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
-    throw fault(`is not a valid absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
+    throw fault(
+      `is not a valid absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`,
+    )
   try {
     const named = within === undefined ? await realpath(repository) : await pathWithin(repository, within)
     const found = await followDotGit(named, workTreeOf, fault)

@@ -208,7 +208,9 @@ function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
   if (stats?.isDirectory() !== true || (own !== undefined && stats.uid !== own))
-    throw unavailable('The temporary folder of the git provider no longer exists, or belongs to another user. Restart the server.')
+    throw unavailable(
+      'The temporary folder of the git provider no longer exists, or belongs to another user. Restart the server.',
+    )
 }
 
 /** Kills a process that the launcher started and, if it has its own process group, all its children. */

@@ -131,7 +131,9 @@ function queryAdvice({ total, series, step, type, notes, withoutQueries = false 
   return [
     ...(total === 0 && step > 0 && notes.length === 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
     ...(left > 0
-      ? [`${left} series are left out: select fewer by their labels${withoutQueries ? '' : ', or aggregate in a query'}.`]
+      ? [
+          `${left} series are left out: select fewer by their labels${withoutQueries ? '' : ', or aggregate in a query'}.`,
+        ]
       : []),
     ...(type === 'counter' && total > 0 && !withoutQueries
       ? ['The metric is a counter: rate(…[5m]) in a query shows how fast it grows.']

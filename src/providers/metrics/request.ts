@@ -133,7 +133,9 @@ export function prometheusError(
   if (status === 404 || status === 405) return unavailable(noApi)
   if (body === undefined && status < 500 && status !== 429) return unavailable(noApi)
   if (status < 500 && status !== 429)
-    return unavailable(`Prometheus rejects a request with the status ${status}. Check that "url" is that of Prometheus 2 or later.`)
+    return unavailable(
+      `Prometheus rejects a request with the status ${status}. Check that "url" is that of Prometheus 2 or later.`,
+    )
   return unavailable(`Prometheus answers with the status ${status}: it may be starting, stopping or overloaded.`)
 }
 

@@ -123,6 +123,7 @@ export function statementError(error: unknown): ResourceError {
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.
-  if (message === undefined) return new ResourceError('internal', `The statement failed in the database (${code}).`, { code })
+  if (message === undefined)
+    return new ResourceError('internal', `The statement failed in the database (${code}).`, { code })
   return unavailable(message, { code })
 }

@@ -97,7 +97,8 @@ export interface PostgresRowOptions extends RowOptions {
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
   '28P01': 'The database rejects the role or its password. Correct the URL.',
-  '28000': 'The database refuses this role, perhaps from this host. Check that it may log in (LOGIN, pg_hba.conf), and the URL.',
+  '28000':
+    'The database refuses this role, perhaps from this host. Check that it may log in (LOGIN, pg_hba.conf), and the URL.',
   '3D000': 'The server has no database of this name. Correct the URL.',
   '42501': 'The role may not connect to this database. Grant it CONNECT.',
 }

@@ -34,7 +34,8 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   if (exp !== undefined && Number(exp) * 1000 + leewayMs <= now) return 'it has expired'
   if (nbf !== undefined && Number(nbf) * 1000 - leewayMs > now) return 'it is not valid yet'
   if (iat !== undefined && Number(iat) * 1000 - leewayMs > now) return 'it was issued in the future'
-  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now)) return 'it was issued too long ago, or does not say when'
+  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now))
+    return 'it was issued too long ago, or does not say when'
   return undefined
 }
 

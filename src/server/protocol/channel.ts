@@ -178,7 +178,10 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       return errorAnswer(id, { code: wireErrorCodes.methodNotFound, message: 'Method not found' })
     const token = meta.progressToken ?? undefined
     if (token !== undefined && !isProgressToken(token))
-      return errorAnswer(id, { code: wireErrorCodes.invalidParams, message: 'The progressToken in the _meta of the params is neither a string nor an integer.' })
+      return errorAnswer(id, {
+        code: wireErrorCodes.invalidParams,
+        message: 'The progressToken in the _meta of the params is neither a string nor an integer.',
+      })
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumedRevision
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
