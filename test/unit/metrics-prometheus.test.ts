@@ -305,7 +305,7 @@ describe('an answer of Prometheus with another type than series', () => {
       '1 series are native histograms',
     ],
   ])('such as %s is summarized', async (_, data, words) => {
-    const { read } = await open({ data: { query: data } })
+    const { read } = await open({ data: { query_range: data } })
     const { summary } = JSON.parse(await read('query', { query: 'x', start: '-1h' })) as { summary: string }
     expect(summary).toContain(words)
     expect(summary).not.toMatch(/left out|Ask for an earlier/)
