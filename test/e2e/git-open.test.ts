@@ -75,7 +75,7 @@ describe('a git mount serves', () => {
   })
 
   test('a repository whose HEAD is not served, without a status', async () => {
-    const asked = await open(repository.dir, { refs: ['refs/heads/main'] })
+    const asked = await open(repository.dir, { refs: ['refs/tags/*'] })
     await expect(asked.read('status')).rejects.toThrow('without HEAD there is no status')
   })
 
@@ -391,7 +391,7 @@ describe('a git mount gives an error with advice for', () => {
     )
     const said = await complaint({ git: minds })
     expect(said).toBe(
-      'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).',
+      'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give the repository to this user (chown -R).',
     )
   })
 
