@@ -60,15 +60,16 @@ export async function openBody(
 
 const truncated = tooLarge('The resource is too large to be read whole, and its source has no parts of it.')
 
+/** The value of `fault` in the data of the error for several contents. */
+export const severalContentsFault = 'several-contents'
+
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
     throw new ResourceError(
       'invalid',
       'The resource has several contents, and a link serves only one. Link to a file.',
-      {
-        reason: 'unreadable',
-      },
+      { reason: 'unreadable', fault: severalContentsFault },
     )
   return content
 }

@@ -295,7 +295,7 @@ export interface IndexGaps {
   /** Number of texts of which only the beginning is indexed, at most `maxBytes`. */
   readonly texts?: number
   readonly maxBytes?: number
-  /** Number of documents with pages that hold only pictures, and how many of them wait for OCR. */
+  /** Number of documents with pages that hold only pictures or unreadable text, and how many of them wait for OCR. */
   readonly scans?: number
   readonly waitingScans?: number
 }

@@ -145,7 +145,7 @@ function sourceFault(value: unknown): string | undefined {
   if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
   const { name, about, options = {}, open } = value
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))
-    return 'Its "name" must be a word of lower-case letters, digits and hyphens.'
+    return 'Its "name" must be a word of lower-case letters, digits and hyphens that begins with a letter.'
   if (sourceNamed(name) !== undefined)
     return `Its name ${JSON.stringify(name)} is the name of a source of hikidashi. Choose another one.`
   if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
@@ -160,13 +160,13 @@ function sourceFault(value: unknown): string | undefined {
 /** Returns, as a sentence, which text or icon for the explorer is invalid; undefined if none is. */
 function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
-    return `Its "noun" must be a string of at most ${maxLabelLength} characters.`
+    return `Its "noun" must be a string of at most ${maxLabelLength} characters that is not blank.`
   if (icon !== undefined && !mountIcons.some((name) => name === icon))
     return `Its "icon" must be one of ${mountIcons.join(', ')}.`
   const odd = (['label', 'purpose'] as const).find((name) => texts[name] !== undefined && !isLabel(texts[name]))
   return odd === undefined
     ? undefined
-    : `Its "${odd}" must be { en, ja }, of strings of at most ${maxLabelLength} characters; "ja" may be missing.`
+    : `Its "${odd}" must be { en, ja }, of strings of at most ${maxLabelLength} characters that are not blank; "ja" may be missing.`
 }
 
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {

@@ -91,7 +91,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
       } else if (name === 'spine') tableId = attributes.toc
       else if (name === 'itemref') spine.push(attributes.idref ?? '')
       if (items.size > 2 * maxChapters || spine.length > maxChapters)
-        throw tooLarge(`The book has more than ${maxChapters} chapters.`)
+        throw tooLarge(`The book has more than ${maxChapters} chapters, or more than ${2 * maxChapters} files.`)
     },
     (text) => {
       if (inTitle) title += text

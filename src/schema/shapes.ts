@@ -191,7 +191,7 @@ export const documentsShape = {
               ),
             })
             .optionalKey(
-              'Reads PDF pages that hold only pictures with tesseract, in the background. By default they are not read.',
+              'Reads PDF pages that hold only pictures or unreadable text with tesseract, in the background. By default they are not read.',
             ),
         }),
       ],

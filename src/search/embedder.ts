@@ -40,7 +40,7 @@ export type EmbedderOptions = ServiceNetwork & {
 /** Makes vectors of texts, all with the same number of dimensions. */
 interface Embedder {
   readonly model: string
-  /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws the errors of its library. */
+  /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws other errors. */
   embed(
     texts: readonly string[],
     kind: 'query' | 'passage',
@@ -282,7 +282,7 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   const library = (await import(packageName).catch(() => undefined)) as Transformers | undefined
   if (library === undefined)
     throw invalid(
-      `A local model needs the package ${packageName}. Install it beside hikidashi: npm install ${packageName}`,
+      `A local model needs the package ${packageName}, which cannot be loaded. Install it beside hikidashi: npm install ${packageName}`,
       'configuration',
     )
   if (folder !== undefined) {
@@ -293,7 +293,8 @@ async function createLocalEmbedder(model: string, { folder }: { readonly folder?
   const load = () => {
     loading ??= library.pipeline('feature-extraction', model).catch(() => {
       loading = undefined
-      throw new Error('The model cannot be loaded.')
+      const advice = folder === undefined ? 'its name and the network' : 'its files in the folder'
+      throw new Error(`The model cannot be loaded. Check ${advice}.`)
     })
     return loading
   }

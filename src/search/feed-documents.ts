@@ -35,12 +35,12 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
 }
 
 /**
- * Marks at the end of the indexed version of a document with pages that hold only pictures. `unread`: the pages are not read.
+ * Marks at the end of the indexed version of a document with pages that hold only pictures or unreadable text. `unread`: the pages are not read.
  * `waiting`: OCR will read them. The version with this mark never equals that of the entry, so the document is read again.
  */
 const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
 
-/** The state of the pages that hold only pictures, in the indexed version of a document. */
+/** The state of the pages that hold only pictures or unreadable text, in the indexed version of a document. */
 export function scanState(version: string): keyof typeof scanMarks | undefined {
   const mark = /\+scan(-waiting)?(?:\+\d+)?$/.exec(version)
   if (mark === null) return undefined
@@ -144,7 +144,7 @@ interface IndexedText {
   readonly isCut: boolean
   /** Number of the first indexed line. Default 1. */
   readonly firstLine?: number
-  /** Set if the document has pages that hold only pictures. */
+  /** Set if the document has pages that hold only pictures or unreadable text. */
   readonly scan?: keyof typeof scanMarks
 }
 

@@ -88,7 +88,7 @@ export function createMountFeed(options: MountFeedOptions) {
 
   /** URIs of the documents of which only the beginning is indexed. */
   const cutTexts = new Set<string>()
-  /** URIs of the documents with pages that hold only pictures. */
+  /** URIs of the documents with pages that hold only pictures or unreadable text. */
   const scans = new Map<string, ReturnType<typeof scanState>>()
   const noteCut = ({ uri, version }: Pick<SearchDocument, 'uri' | 'version'>): void => {
     if (isCutVersion(version, options.maxBytes)) cutTexts.add(uri)

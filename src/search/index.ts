@@ -211,7 +211,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
       weight: options.weight ?? defaultWeight,
       nearest: async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {
-          degraded('The embedder does not answer: the hits are found by words alone.')
+          degraded('The embedder fails: the hits are found by words alone.')
           return []
         }
         try {
@@ -220,7 +220,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
           return await vectors.nearest(made ?? [], mostNear, has)
         } catch {
           signal?.throwIfAborted()
-          degraded('The embedder does not answer: the hits are found by words alone.')
+          degraded('The embedder fails: the hits are found by words alone.')
           return []
         }
       },

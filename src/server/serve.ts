@@ -193,7 +193,7 @@ function loadTelemetry(version: string, log: Log): Promise<void> | undefined {
     (error: unknown) =>
       log(
         'warn',
-        'an SDK of OpenTelemetry is registered, but @opentelemetry/api is not installed beside this package',
+        'an SDK of OpenTelemetry is registered, but @opentelemetry/api cannot be loaded beside this package',
         {
           error,
         },

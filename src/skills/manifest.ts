@@ -75,9 +75,13 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
         else waiting.push({ uri: one.uri, depth: depth + 1 })
       const isTooLarge = directories + waiting.length > walkLimits.directories || files.length > walkLimits.files
       if (isTooLarge || waiting.some(({ depth }) => depth > walkLimits.depth))
-        throw new ResourceError('too-large', 'there are too many directories or files to look for skills in', {
-          ...walkLimits,
-        })
+        throw new ResourceError(
+          'too-large',
+          'there are too many directories or files, or too deep ones, to look for skills in',
+          {
+            ...walkLimits,
+          },
+        )
     }
   }
   return files
@@ -154,7 +158,8 @@ export function readSkillHeader(text: string, directory: string): SkillHeader | 
   if (head === undefined) return { fault: 'it does not begin with front matter between two lines of ---' }
   if (head.length > maxHeader) return { fault: `its front matter is longer than ${maxHeader} characters` }
   const frontmatter = parseHead(head)
-  if (frontmatter === undefined) return { fault: 'its front matter is not plain YAML without tags and aliases' }
+  if (frontmatter === undefined)
+    return { fault: 'its front matter is not plain YAML without tags and aliases, or is nested too deeply' }
   if (!isPlain(frontmatter, 0) || typeof frontmatter !== 'object' || frontmatter === null || Array.isArray(frontmatter))
     return { fault: 'its front matter cannot be written as JSON' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>

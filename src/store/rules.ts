@@ -113,6 +113,8 @@ const sentencesOfCodes: Readonly<Record<string, string>> = {
     'The server of the store takes no writes: it is a standby, or set to read-only. Name its primary server in "store".',
   'SQLSTATE 42501':
     'The user of the store lacks a right in its database. Grant this user the rights on the schema of the store.',
+  'no version':
+    'The schema of the store is damaged: its table "meta" has no version. Restore it, or name another schema.',
   EROFS: `The store is on a file system that is mounted read-only. To change that, ${moveStoreAdvice}`,
 }
 
@@ -214,7 +216,7 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
       open()
       checkText(model, 'model', storeLimits.key)
       if (vectors.some(({ vector }) => vector.byteLength > storeLimits.vector || vector.byteLength === 0))
-        throw valueError(`A vector may have at most ${storeLimits.vector} bytes.`, 'too-large')
+        throw valueError(`A vector must have 1 to ${storeLimits.vector} bytes.`, 'too-large')
       if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
     },
     vectors: async (model, after, limit) => {

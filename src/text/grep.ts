@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { openBody, type ReadAsCaller, type ResourceBody } from '../core/body.ts'
+import { openBody, type ReadAsCaller, type ResourceBody, severalContentsFault } from '../core/body.ts'
 import { documentFormatOf } from '../core/documents.ts'
 import { fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
@@ -174,7 +174,10 @@ export async function grep(read: ReadAsCaller, uri: string, options: GrepOptions
 function requireSame(position: GrepPosition, uri: string, body: ResourceBody): void {
   if (position.uri === uri && position.version === body.version) return
   body.release()
-  throw invalid('The resource has changed since the search began. Search again without the cursor.', 'cursor')
+  throw invalid(
+    'The cursor is for another resource, or the resource has changed since. Search again without the cursor.',
+    'cursor',
+  )
 }
 
 /** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */
@@ -185,7 +188,7 @@ async function openText(
 ): Promise<{ uri: string; body: ResourceBody }> {
   const options = defined({ signal })
   const body = await openBody(read, uri, options).catch((error: unknown) => {
-    if (isResourceError(error, 'invalid') && error.detail.reason === 'unreadable')
+    if (isResourceError(error, 'invalid') && error.detail.fault === severalContentsFault)
       throw invalid('The resource has several contents, as a directory has. Search in one of them.', 'argument')
     throw error
   })

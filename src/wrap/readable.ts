@@ -32,7 +32,7 @@ export interface ReadableOptions {
   readonly memoryMb?: number
   /** Reads the bytes of documents as they are stored, if `provider` decodes texts. Default: `provider`. */
   readonly stored?: Provider
-  /** Reads PDF pages that hold only pictures by OCR. Default: they are not read. */
+  /** Reads PDF pages that hold only pictures or unreadable text by OCR. Default: they are not read. */
   readonly scans?: ScanQueue
 }
 
@@ -44,7 +44,7 @@ export interface ReadingFacts {
   readonly of?: string
   /** Number of pages, slides or sheets. */
   readonly parts?: number
-  /** Number of pages that hold only pictures, and are not read. */
+  /** Number of pages that hold only pictures or unreadable text, and are not read. */
   readonly pictures?: number
   /** Number of pages that OCR has read. */
   readonly ocr?: number
@@ -209,7 +209,7 @@ interface ScanReaderOptions {
   readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
 }
 
-/** Creates the reader of PDFs with pages that hold only pictures. */
+/** Creates the reader of PDFs with pages that hold only pictures or unreadable text. */
 function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptions) {
   /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
   const unfinished = createLruCache<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)

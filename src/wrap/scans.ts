@@ -37,7 +37,7 @@ export interface ScansOptions {
   readonly log?: Log
 }
 
-/** A PDF with pages that hold only pictures. */
+/** A PDF with pages that hold only pictures or unreadable text. */
 export interface ScannedPdf {
   readonly path: string
   /** The indexes of these pages. */

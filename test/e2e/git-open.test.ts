@@ -71,7 +71,12 @@ describe('a git mount serves', () => {
     const asked = await open(bare.dir)
     expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
     expect(await asked.text('log')).toContain('second')
-    await expect(asked.read('status')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(asked.read('status')).rejects.toThrow('a bare repository has no status')
+  })
+
+  test('a repository whose HEAD is not served, without a status', async () => {
+    const asked = await open(repository.dir, { refs: ['refs/tags/*'] })
+    await expect(asked.read('status')).rejects.toThrow('without HEAD there is no status')
   })
 
   test('a .git directory that is named itself, without a status', async () => {
@@ -144,11 +149,11 @@ describe('a git mount serves', () => {
     const branches = await asked.text('branches')
     expect(branches).toMatch(/^\* main [0-9a-f]{12} \S+ second$/m)
     expect(branches).toContain(
-      `The objects of 1 branches are missing in the repository:\n  broken ${onBranch.slice(0, 12)}\n`,
+      `Their objects are missing in the repository (branches: 1):\n  broken ${onBranch.slice(0, 12)}\n`,
     )
     const tags = await asked.text('tags')
     expect(tags).toMatch(/^ {2}good [0-9a-f]{12}/m)
-    expect(tags).toMatch(/are missing in the repository:\n {2}lost [0-9a-f]{12}\n$/)
+    expect(tags).toMatch(/are missing in the repository \(tags: 1\):\n {2}lost [0-9a-f]{12}\n$/)
     expect(await asked.text('main/a.txt')).toBe('one\ntwo\n')
   })
 
@@ -302,8 +307,8 @@ requires(
 
 describe('a git mount gives an error with advice for', () => {
   test.each([
-    ['relative/path', 'is not an absolute path. Did you mean'],
-    ['', 'is not an absolute path'],
+    ['relative/path', 'is not a valid absolute path. Did you mean'],
+    ['', 'is not a valid absolute path'],
     ['/none/such', 'does not exist'],
     ['/etc/hostname', 'is not a git repository'],
   ])('a repository at %j', async (at, words) => {
@@ -386,7 +391,7 @@ describe('a git mount gives an error with advice for', () => {
     )
     const said = await complaint({ git: minds })
     expect(said).toBe(
-      'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).',
+      'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give the repository to this user (chown -R).',
     )
   })
 

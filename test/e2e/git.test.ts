@@ -423,6 +423,12 @@ describe('pages of a git mount', () => {
     await expect(asked.read('blame/HEAD/binary')).rejects.toMatchObject({ kind: 'invalid' })
     await expect(asked.read('blame/HEAD/large')).rejects.toMatchObject({ kind: 'too-large' })
     await expect(asked.read('blame/HEAD/src')).rejects.toMatchObject({ kind: 'not-found' })
+    repository.write('wide', Buffer.from('\ufeffone\n', 'utf16le'))
+    repository.write('small', 'x\n'.repeat(1000))
+    repository.commit('limits')
+    await expect(asked.read('blame/HEAD/wide')).rejects.toThrow('UTF-16')
+    const limited = await open({ maxBytes: 1000 })
+    await expect(limited.read('blame/HEAD/small')).rejects.toThrow('2000 bytes, and at most 1000 bytes')
   })
 
   test('include the branches and tags with their commits', async () => {

@@ -711,7 +711,9 @@ requires(
         }
       })()
       await eventually(async () => {
-        isRefused = /no free connection/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable'))
+        isRefused = /a limit, such as max_user_connections/.test(
+          await failureOf(textOf(provider, 'customers/rows'), 'unavailable'),
+        )
         return isRefused
       }).finally(() => {
         isRefused = true

@@ -256,7 +256,7 @@ describe('rows of SQLite', () => {
     for (const view of ['broken', 'absent'])
       expect(await failureOf(textOf(provider, `${view}/rows`)), view).toMatchObject({
         kind: 'invalid',
-        message: expect.stringContaining('The view cannot be read'),
+        message: expect.stringContaining('The view or generated column cannot be read'),
       })
   })
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { tooLarge } from '../../src/core/errors.ts'
+import { invalid, tooLarge } from '../../src/core/errors.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import type { ReadResult } from '../../src/core/view.ts'
@@ -160,6 +160,16 @@ test('a search fails with the error of the source if the source does not progres
   const position = { uri: 'docs://d/a.txt', version: '1', line: 9, at: 450_000, from: 9 }
   const search = grep(reading, 'docs://d/a.txt', { pattern: 'line', limit: 1, position })
   await expect(search).rejects.toThrow('Too far.')
+})
+
+test('a search tells a resource with several contents from one that its source cannot read', async () => {
+  const inner = memory({ 'a.txt': 'one' })
+  const refused = (provider: Provider) =>
+    grep(read(provider), 'docs://d/a.txt', { pattern: 'o', limit: 1 }).then(String, (error: Error) => error.message)
+  const twice: Provider['read'] = async (...asked) => [...(await inner.read(...asked)), ...(await inner.read(...asked))]
+  expect(await refused({ ...inner, read: twice })).toContain('several contents')
+  const fail: Provider['read'] = () => Promise.reject(invalid('The view cannot be read.', 'unreadable'))
+  expect(await refused({ ...inner, read: fail })).toBe('The view cannot be read.')
 })
 
 test('a search in a binary file or with an invalid pattern is refused with the reason, and a search in a denied file like one in an absent file', async () => {

@@ -90,7 +90,7 @@ describe('limits over HTTP', () => {
     const { status, error } = await read(service, 'mem://m/long')
     expect(status).toBe(200)
     expect(error).toMatchObject({ code: -32602, data: { reason: 'too-large', limit: 2000 } })
-    expect(error?.message).toContain('?bytes=0-999 ')
+    expect(error?.message).toContain('bytes=0-999 of its URI')
     expect((await read(service)).error).toBeUndefined()
   })
 

@@ -186,9 +186,11 @@ describe('a failure of Prometheus', () => {
     },
   )
 
-  test('for a metric shows no error about the query that the provider has generated', async () => {
+  test('for a metric with matchers that Prometheus rejects says so, and shows no generated query', async () => {
     const { read } = await open(api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: something'))
-    expect((await failureOf(read('series/up'))).message).not.toContain('something')
+    const failure = await failureOf(read('series/up', { match: '{job=~"["}' }))
+    expect(failure).toMatchObject({ kind: 'invalid', message: expect.stringContaining('rejects the label matchers') })
+    expect(failure.message).not.toContain('something')
   })
 
   test.each([
@@ -298,7 +300,7 @@ describe('an answer of Prometheus over the limit', () => {
 
 describe('an answer of Prometheus with another type than series', () => {
   test.each([
-    ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
+    ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series from'],
     ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a string, not a series'],
     [
       'native histograms',
@@ -306,8 +308,10 @@ describe('an answer of Prometheus with another type than series', () => {
       '1 series are native histograms',
     ],
   ])('such as %s is summarized', async (_, data, words) => {
-    const { read } = await open({ data: { query: data } })
-    expect((JSON.parse(await read('query', { query: 'x' })) as { summary: string }).summary).toContain(words)
+    const { read } = await open({ data: { query_range: data } })
+    const { summary } = JSON.parse(await read('query', { query: 'x', start: '-1h' })) as { summary: string }
+    expect(summary).toContain(words)
+    expect(summary).not.toMatch(/left out|Ask for an earlier/)
   })
 })
 

@@ -101,7 +101,7 @@ describe('series of metrics as JSON', () => {
     const read = json(shown([series({}, [1])], { total: 312 }))
     expect(read.omitted).toEqual({ series: 311, of: 312 })
     expect(read.summary).toContain('1 of 312 series')
-    expect(read.summary).toContain('311 series are left out: select fewer with ?match=')
+    expect(read.summary).toContain('311 series are left out: select fewer by their labels')
   })
 
   test('state that there are no series, and have only the values for a single time', () => {

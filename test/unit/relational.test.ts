@@ -13,7 +13,7 @@ import {
   rowSegmentOf,
   segmentToName,
 } from '../../src/providers/relational/names.ts'
-import { createConnectionPool } from '../../src/providers/relational/open.ts'
+import { createConnectionPool, tlsFaultMessage } from '../../src/providers/relational/open.ts'
 
 const name = fc.oneof(
   fc.string({ unit: 'grapheme' }),
@@ -237,4 +237,13 @@ describe('a pool of connections', () => {
     expect(all[2]?.open).toBe(true)
     pool.close()
   })
+})
+
+test.each([
+  ['ERR_TLS_CERT_ALTNAME_INVALID', /for another host.*serverName/],
+  ['CERT_HAS_EXPIRED', /has expired/],
+  ['SELF_SIGNED_CERT_IN_CHAIN', /cannot be trusted.*"ca"/],
+  ['HANDSHAKE_SSL_ERROR', /TLS connection .* failed \(HANDSHAKE_SSL_ERROR\)/],
+])('the message for the TLS error %s names its remedy', (code, message) => {
+  expect(tlsFaultMessage(code, false)).toMatch(message)
 })

@@ -5,7 +5,7 @@ import { openMount } from '../../src/config/open-mount.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { isResourceError } from '../../src/core/errors.ts'
+import { isResourceError, tooLarge } from '../../src/core/errors.ts'
 import { foundMimeType } from '../../src/core/search-answer.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
 import { remote } from '../../src/providers/remote/index.ts'
@@ -152,6 +152,18 @@ describe('a mounted hikidashi server', () => {
       document: 'remote://there/docs/manual/a.md',
       mount: 'remote://there/docs/manual',
     })
+  })
+})
+
+test('a read that a mounted server refuses as too large is not said to be longer than the limit of the mount', async () => {
+  const provider = { ...memory({ 'a.md': 'a' }), read: () => Promise.reject(tooLarge('It has more than 5 bytes.')) }
+  const catalog = createCatalog({ mounts: [{ address: 'docs://manual', provider }] })
+  const server = { view: catalog.view, name: 'b', version: '1', log: () => {}, host: '127.0.0.1', port: 0 }
+  const service = await serveHttp(server)
+  endings.push(service.close, catalog.close)
+  expect(await failure(relay(service.url).read('remote://there/docs/manual/a.md'))).toMatchObject({
+    kind: 'too-large',
+    message: 'The server behind this mount refuses the request, because the answer is too large.',
   })
 })
 

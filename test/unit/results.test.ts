@@ -188,6 +188,12 @@ describe('an invalid result', () => {
     expect(error.message.length).toBeLessThan(500)
   })
 
+  test('that would expire at once is refused with the time that the caller wrote', async () => {
+    const error = await failure(fresh({ ttl: 60_000 }).put(analysisOf('x', { created: '2001-01-01T00:00:00Z' })))
+    expect(error).toMatchObject({ kind: 'invalid', detail: { reason: 'argument', field: 'created' } })
+    expect(error.message).toMatch(/^created: It is so long ago/)
+  })
+
   test('that is larger than the limit is refused', async () => {
     const error = await failure(
       own().put(analysisOf('x', { consensus: { content: 'あ'.repeat(10_000), confidence: 1 } })),

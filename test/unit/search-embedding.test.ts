@@ -137,7 +137,7 @@ describe('the vectors of a search', () => {
       await put(index, 'a kitten sleeps', 'a cat')
       const { found, degraded } = await search(index, 'cat')
       expect(found).toEqual(['1'])
-      expect(degraded).toEqual(['The embedder does not answer: the hits are found by words alone.'])
+      expect(degraded).toEqual(['The embedder fails: the hits are found by words alone.'])
       await eventually(async () => (await index.embedding())?.failing !== undefined, 'it is told')
       const state = await index.embedding()
       expect(state?.waiting).toBe(2)

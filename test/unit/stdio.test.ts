@@ -396,7 +396,7 @@ describe('a server over stdio', () => {
     const big = memory({ big: { bytes: new Uint8Array(9 * 1024 * 1024) } })
     const [answer] = await converse(big, [request(1, 'resources/read', { uri: 'file:///r/big' })])
     expect(answer).toMatchObject({ id: 1, error: { code: -32602, data: { reason: 'too-large' } } })
-    expect((answer as Answer).error?.message).toContain('?lines=')
+    expect((answer as Answer).error?.message).toContain('lines=1-1000')
   })
 
   test('discloses nothing of an error that a provider throws', async () => {

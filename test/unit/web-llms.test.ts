@@ -91,7 +91,7 @@ describe('an llms.txt as the list of a mount', () => {
   test('that is not there makes the mount unavailable, but not the pages of the configuration', async () => {
     status = 404
     const provider = open({ pages: [{ path: 'a' }] })
-    await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable', cause: { kind: 'not-found' } })
     expect(await provider.read({ path: 'a', params: new Map() }, context())).toMatchObject([{ text: '# /docs/a' }])
   })
 

@@ -223,9 +223,12 @@ function createSheets() {
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
-        throw tooLarge('Reading the sheets exceeds the limit of time or memory. Read the workbook with form=xlsx.', {
-          reason: 'too-much',
-        })
+        throw tooLarge(
+          'Reading the sheets exceeds the limit of time or memory, or the workbook is damaged. Read it with form=xlsx.',
+          {
+            reason: 'too-much',
+          },
+        )
       const { result } = outcome
       if ('reading' in result) return result.reading.sheets ?? []
       throw new ResourceError(result.kind, result.message, { reason: result.reason })

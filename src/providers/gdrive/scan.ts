@@ -207,7 +207,7 @@ export async function findDriveRoots(client: DriveClient, what: ServedPart, sign
       )
       if (mimeType !== folderType || trashed === true)
         throw unavailable(
-          'The id in "folder" does not belong to a folder, or the folder is in the bin. Correct the id.',
+          'The id in "folder" does not belong to a folder, or the folder is in the bin. Correct the id, or restore the folder.',
         )
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
@@ -254,5 +254,5 @@ function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSign
 
 function known(id: string | null | undefined): string {
   if (typeof id === 'string' && isDriveId(id)) return id
-  throw unavailable('Google answered with a file that has no id. Try again later.')
+  throw unavailable('Google answered with a file or a drive without a valid id. Try again later.')
 }

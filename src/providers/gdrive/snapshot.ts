@@ -163,7 +163,7 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
     if (current === undefined) return listing.run()
     if (performance.now() - current.listedAt > listIntervalMs && listing.running === undefined)
       listing.run().catch((error: unknown) => {
-        if (isResourceError(error)) log('warn', 'Drive could not be listed again')
+        if (isResourceError(error)) log('warn', 'Drive could not be listed again', { error })
       })
     return following.run(current)
   }

@@ -185,12 +185,11 @@ export function toCallerError(fault: RequestFault, about: RequestSubject): Resou
   const { status, reason = '', code } = fault
   if (isQuotaFault(fault))
     return unavailable('Google limits the rate of requests. Try again later, or raise the quota.')
-  if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
+  if (status === 401 || reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
     return unavailable(
-      'Google no longer accepts the credentials: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +
+      'Google rejects the credentials. They may have been revoked, or have expired: run hikidashi auth gdrive. ' +
         'For a service account, check its key, and the delegation to "subject".',
     )
-  if (status === 401) return unavailable('Google rejects the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
     return tooLarge(
       `Google exports at most ${maxExportBytes} bytes of a document, and this one is larger. Split it, or open its link.`,
@@ -207,7 +206,7 @@ export function toCallerError(fault: RequestFault, about: RequestSubject): Resou
     )
   if (reason === 'dailyLimitExceeded' || reason === 'domainPolicy')
     return unavailable(
-      'Google refuses all requests now: the quota of the day is used up, or a policy of the domain forbids it.',
+      'Google refuses this request: the quota of the day is used up, or a policy of the domain forbids it.',
     )
   if (status === 403 || status === 404)
     return about === 'file'

@@ -287,9 +287,9 @@ function gone(): ResourceError {
   return unavailable('The repository no longer exists: it has no objects or no refs.')
 }
 
-/** Returns the error for a symbolic link in place of a part of the repository. */
+/** Returns the error for a symbolic link, or another kind of file, in place of a part of the repository. */
 export function symbolicLinkError(name: string): ResourceError {
-  return unavailable(`The repository has a symbolic link, or no regular file, in place of its ${name}.`)
+  return unavailable(`The repository has a symbolic link, or a file of the wrong kind, in place of its ${name}.`)
 }
 
 /** The directories of a repository: absolute paths without symbolic links. */
@@ -331,7 +331,9 @@ export async function locateRepository(
 ): Promise<RepositoryFolders> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
-    throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
+    throw fault(
+      `is not a valid absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`,
+    )
   try {
     const named = within === undefined ? await realpath(repository) : await pathWithin(repository, within)
     const found = await followDotGit(named, workTreeOf, fault)

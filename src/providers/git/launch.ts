@@ -208,7 +208,9 @@ function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
   if (stats?.isDirectory() !== true || (own !== undefined && stats.uid !== own))
-    throw unavailable('The temporary folder of the git provider no longer exists. Restart the server.')
+    throw unavailable(
+      'The temporary folder of the git provider no longer exists, or belongs to another user. Restart the server.',
+    )
 }
 
 /** Kills a process that the launcher started and, if it has its own process group, all its children. */
@@ -288,7 +290,7 @@ function gitEnvironment(
 export function gitProcessError(name: string, code: number | null, complaint: string): ResourceError {
   if (complaint.includes('dubious ownership'))
     return unavailable(
-      `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
+      `${name} refuses the repository, since another user owns it. Run this server as its owner, or give the repository to this user (chown -R).`,
     )
   if (isOutOfMemory(complaint)) return memoryError()
   const message = `${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`

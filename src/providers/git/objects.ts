@@ -168,7 +168,7 @@ const damagedFault = 'damaged-object'
 
 /** Returns the error for a damaged object: its bytes do not match its id, or git ends when it reads the object. */
 export function damagedObjectError(message: string): ResourceError {
-  return unavailable(`${message} The repository is damaged: run git fsck there.`, { fault: damagedFault })
+  return unavailable(`${message} The repository may be damaged: run git fsck there.`, { fault: damagedFault })
 }
 
 export function isDamagedObjectError(error: unknown): boolean {

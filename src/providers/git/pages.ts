@@ -135,9 +135,8 @@ export async function readDifference(
       ? [cutMark(`only ${Math.min(changes.length, maxFiles)} of the changed files are shown`)]
       : []),
   ]
-  const end = patch.cut
-    ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
-    : ''
+  const advice = path === undefined || path.endsWith('/') ? '; see one file with diff/FROM/TO?path=' : ''
+  const end = patch.cut ? `${cutMark(`the patch is longer than ${limit} bytes${advice}`)}\n` : ''
   // git appends a tab to a name that contains a space.
   const shown = withoutFiles(decodePatch(patch), withheld).replace(named, (line) =>
     escapeLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
@@ -211,17 +210,15 @@ const maxFileBytes = 1024 * 1024
 const maxBlamedBytes = 64 * 1024 * 1024
 
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
-export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
-  if (bytes === undefined || size > maxFileBytes)
-    throw tooLarge(`The file has ${size} bytes, and at most ${maxFileBytes} bytes can be blamed.`, {
-      size,
-      limit: maxFileBytes,
-    })
+export function requireBlamable(bytes: Uint8Array | undefined, size: number, maxBytes: number): string {
+  const limit = Math.min(maxFileBytes, maxBytes)
+  if (bytes === undefined || size > limit)
+    throw tooLarge(`The file has ${size} bytes, and at most ${limit} bytes can be blamed.`, { size, limit })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16 and UTF-32.
   if (encoding === undefined || hasZeros(encoding))
-    throw invalid('The file is not text, so it has no lines to blame.', 'unreadable')
+    throw invalid('The file is not text, or is in UTF-16 or UTF-32, so git cannot blame its lines.', 'unreadable')
   return encoding
 }
 
@@ -532,7 +529,7 @@ export async function readRefPage(
     ...lines,
     ...(lines.length + lacking.length === 0 ? [`No ${kind}.`] : []),
     ...(cut ? [cutMark(`only the first ${lines.length} ${kind} are shown`)] : []),
-    ...(lacking.length === 0 ? [] : [`The objects of ${lacking.length} ${kind} are missing in the repository:`]),
+    ...(lacking.length === 0 ? [] : [`Their objects are missing in the repository (${kind}: ${lacking.length}):`]),
     ...lacking.slice(0, maxNamedMissing).map((one) => `  ${one}`),
     ...(lacking.length > maxNamedMissing
       ? [cutMark(`only the first ${maxNamedMissing} of these ${kind} are shown`)]
@@ -758,7 +755,7 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
     signal: AbortSignal,
   ): Promise<TextPage> => {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
-    const encoding = requireBlamable(bytes, size)
+    const encoding = requireBlamable(bytes, size, maxBytes)
     const title = `Blame of ${escapeLine(path)} at ${escapeLine(at.spelled)} (${shortId(at.commit)}).`
     const page = await readBlame(launcher, { commit: at.commit, path }, title, encoding, maxBytes, signal)
     return { ...page, immutable: at.fixed }
@@ -817,7 +814,8 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
     if (slash === -1) {
       // A bare repository has no status, and no branch of that name may take its place.
       const found = single(path, table, signal)
-      if (found === undefined && path === 'status') throw notFound('a bare repository has no status')
+      if (found === undefined && path === 'status')
+        throw notFound(readStatus === undefined ? 'a bare repository has no status' : 'without HEAD there is no status')
       return found
     }
     const family = families[path.slice(0, slash)]
@@ -865,7 +863,7 @@ function pageMetadata(title: string, description: string) {
 /** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
-/** Creates a function that returns the shortest names of the refs at each commit. */
+/** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */
 function createTips(commits: CommitResolver) {
   const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {

@@ -201,7 +201,7 @@ async function createMirror() {
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
-    /** Whether all parts of the mirror still exist. The system may have cleared its temporary folder. */
+    /** Whether the mirror still exists, with its refs and objects. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),

@@ -71,7 +71,7 @@ export function createHttpClient(options: ClientOptions): HttpGet {
     try {
       next = resolveHttpUrl(from, location)
     } catch {
-      throw unreachableError(from, 'it redirects to a URL that is not http or https')
+      throw unreachableError(from, 'it redirects to a URL that is not valid, or is not http or https')
     }
     if (from.scheme === 'https' && next.scheme === 'http')
       throw unreachableError(

@@ -122,7 +122,8 @@ function statusError({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError
   if (status === 401 || status === 403 || status === 407)
     return unreachableError(asked, `it refuses access (${status}): check the credentials and their rights`)
   if (status === 429) return unreachableError(asked, 'it limits the rate of requests (429)')
-  if (status >= 300 && status < 400) return unreachableError(asked, `it redirects (${status}) without saying where to`)
+  if (status >= 300 && status < 400)
+    return unreachableError(asked, `it answers ${status} without a redirect that can be followed`)
   return unreachableError(asked, `its status is ${status}`)
 }
 

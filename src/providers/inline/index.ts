@@ -92,7 +92,10 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
 function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
   const body = parseInlineBody(text, bytes, data)
   if (body.bytes.length > maxResourceBytes)
-    throw invalid(`${JSON.stringify(path)} has more than ${maxResourceBytes} bytes. Mount a file instead.`, 'too-large')
+    throw invalid(
+      `${path === '' ? 'The content' : JSON.stringify(path)} has more than ${maxResourceBytes} bytes. Mount a file instead.`,
+      'too-large',
+    )
   const type = description.mimeType ?? body.mimeType
   const version = createHash('sha256').update(`${type}\n`).update(body.bytes).digest('base64url').slice(0, 22)
   const facts = { ...defined({ mimeType: type }), size: body.bytes.length, version }
@@ -119,7 +122,10 @@ function parseInlineBody(
   }
   if (bytes !== undefined && text === undefined && data === undefined) return { bytes: Buffer.from(bytes) }
   if (data === undefined || text !== undefined || bytes !== undefined)
-    throw invalid('A resource must have exactly one of "text" and "base64".', 'configuration')
+    throw invalid(
+      'A resource must have exactly one of "text" and "base64"; in code, one of "text", "bytes" and "data".',
+      'configuration',
+    )
   const { mimeType, parameters, bytes: stored } = parseDataUri(data)
   return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
 }

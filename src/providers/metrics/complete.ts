@@ -116,7 +116,7 @@ export const metricTemplates: readonly Template[] = [
     template: queryTemplate,
     name: 'Query',
     title: 'The result of a query in PromQL',
-    description: `With start, the query is evaluated at each step since then; without it, once, now or at end. ${times}`,
+    description: `With start, step or as=chart, the query is evaluated at each step, by default of the last hour; otherwise once, now or at end. ${times}`,
     mimeType: jsonType,
   },
 ]

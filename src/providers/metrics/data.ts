@@ -129,9 +129,11 @@ function sentence(
 function queryAdvice({ total, series, step, type, notes, withoutQueries = false }: ShownAnswer): readonly string[] {
   const left = total - series.length
   return [
-    ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
+    ...(total === 0 && step > 0 && notes.length === 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
     ...(left > 0
-      ? [`${left} series are left out: select fewer with ?match=${withoutQueries ? '' : ', or aggregate in a query'}.`]
+      ? [
+          `${left} series are left out: select fewer by their labels${withoutQueries ? '' : ', or aggregate in a query'}.`,
+        ]
       : []),
     ...(type === 'counter' && total > 0 && !withoutQueries
       ? ['The metric is a counter: rate(…[5m]) in a query shows how fast it grows.']

@@ -49,7 +49,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     return successOf(status, parseJsonAnswer(Buffer.concat(chunks)), undefined).data
   }
 
-  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<MetricAnswer> => {
+  const ask = async (request: Omit<PrometheusRequest, 'post'>, written: 'query' | 'match'): Promise<MetricAnswer> => {
     const series: Series[] = []
     let total = 0
     let histograms = 0
@@ -61,7 +61,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
       else series.push(found)
     })
     const { status } = await client({ ...request, post: true }, reader.push)
-    const { data, warnings } = successOf(status, parseJsonAnswer(reader.end()), query)
+    const { data, warnings } = successOf(status, parseJsonAnswer(reader.end()), written)
     const single = singleIn(data)
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
@@ -79,10 +79,10 @@ export function prometheus(options: PrometheusOptions): QuerySource {
           ]),
       ...(warnings ? ['Prometheus warns that the result may be incomplete.'] : []),
     ]
-    return { series, total, notes }
+    return { series, total: total - histograms, notes }
   }
 
-  const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
+  const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, written: 'query' | 'match') => {
     const fields: FormFields =
       'at' in when
         ? [['time', String(when.at)]]
@@ -93,7 +93,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
           ]
     const path = 'at' in when ? 'query' : 'query_range'
     const all: FormFields = [['query', text], ...fields, ['timeout', serverTimeout]]
-    return ask({ path, fields: all, signal }, own ? text : undefined)
+    return ask({ path, fields: all, signal }, written)
   }
 
   const names = async (path: string, fields: FormFields, signal: AbortSignal): Promise<readonly string[]> =>
@@ -112,8 +112,8 @@ export function prometheus(options: PrometheusOptions): QuerySource {
       ])
       return found.map((name) => describeMetric(name, facts))
     },
-    select: (selector: Selector, span, signal) => at(formatSelector(selector), span, signal, false),
-    query: (text, when, signal) => at(text, when, signal, true),
+    select: (selector: Selector, span, signal) => at(formatSelector(selector), span, signal, 'match'),
+    query: (text, when, signal) => at(text, when, signal, 'query'),
     labels: async (metric, signal) => {
       const found = await names('labels', [['match[]', formatSelector({ metric, matchers: [] })]], signal)
       return found.filter((name) => name !== '__name__')
@@ -168,13 +168,13 @@ function parseJsonAnswer(bytes: Uint8Array | string): unknown {
   }
 }
 
-function successOf(status: number, body: unknown, query: string | undefined) {
+function successOf(status: number, body: unknown, written: 'query' | 'match' | undefined) {
   if (status === 200 && memberOf(body, 'status') === 'success') {
     const warnings = memberOf(body, 'warnings')
     return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
   }
-  if (memberOf(body, 'status') === 'error') throw prometheusError(status, body as PrometheusErrorAnswer, query)
-  throw status === 200 ? malformedAnswerError() : prometheusError(status, undefined, query)
+  if (memberOf(body, 'status') === 'error') throw prometheusError(status, body as PrometheusErrorAnswer, written)
+  throw status === 200 ? malformedAnswerError() : prometheusError(status, undefined, written)
 }
 
 function parseStringList(data: unknown): readonly string[] {

@@ -95,7 +95,7 @@ function unreachable(why: string, cause: unknown): ResourceError {
 
 function tooLong(limit: number): ResourceError {
   return tooLarge(
-    `The answer would be longer than ${limit} bytes: ask for a shorter range, a larger step or fewer series.`,
+    `The answer is longer than ${limit} bytes: ask for a shorter range, a larger step or fewer series, or raise "maxBytes".`,
     { limit },
   )
 }
@@ -113,16 +113,17 @@ const maxSaid = 300
  * Converts a failed request to an error in hikidashi's own words.
  *
  * @param body The answer, if it was JSON.
- * @param query The query, if the caller wrote it: only then is the parse error of Prometheus shown, because it locates the mistake.
+ * @param written What the caller wrote of the query: the whole or only the matchers. The parse error of Prometheus is shown only for a whole query,
+ * because it locates the mistake in it.
  */
 export function prometheusError(
   status: number,
   body: PrometheusErrorAnswer | undefined,
-  query: string | undefined,
+  written: 'query' | 'match' | undefined,
 ): ResourceError {
   const type = body?.errorType
   const said = typeof body?.error === 'string' ? body.error : ''
-  if (type === 'bad_data' && query !== undefined) return badQuery(said)
+  if (type === 'bad_data' && written !== undefined) return written === 'query' ? badQuery(said) : badSelection()
   if (type === 'execution') return failedQuery(said)
   if (type === 'timeout') return queryTooLargeError('exceeds the time-out of Prometheus')
   if (status >= 300 && status < 400)
@@ -130,7 +131,11 @@ export function prometheusError(
   if (status === 401 || status === 403)
     return unavailable('Prometheus refuses the credentials: set "bearer" or "basic" to valid ones.')
   if (status === 404 || status === 405) return unavailable(noApi)
-  if (body === undefined && status < 500) return unavailable(noApi)
+  if (body === undefined && status < 500 && status !== 429) return unavailable(noApi)
+  if (status < 500 && status !== 429)
+    return unavailable(
+      `Prometheus rejects a request with the status ${status}. Check that "url" is that of Prometheus 2 or later.`,
+    )
   return unavailable(`Prometheus answers with the status ${status}: it may be starting, stopping or overloaded.`)
 }
 
@@ -161,6 +166,14 @@ function badQuery(said: string): ResourceError {
       { parameter: 'query' },
     )
   return invalid(`The query is not valid PromQL${where}: ${cleaned(words)}`, 'parameter', { parameter: 'query' })
+}
+
+function badSelection(): ResourceError {
+  return invalid(
+    'Prometheus rejects the label matchers or the times. Check "match", "start", "end" and "step".',
+    'parameter',
+    { parameter: 'match' },
+  )
 }
 
 function failedQuery(said: string): ResourceError {

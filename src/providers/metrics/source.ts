@@ -159,7 +159,7 @@ export interface Series {
 export interface MetricAnswer {
   /** The first series, up to the requested limit. */
   readonly series: readonly Series[]
-  /** Total number of series. */
+  /** Total number of series, without those that only `notes` mention. */
   readonly total: number
   /** Notes for the reader, for example that the answer may be incomplete. */
   readonly notes: readonly string[]

@@ -179,7 +179,7 @@ function calendarTime(text: string): number | undefined {
 export function parseStep(text: string): number {
   const step = parseDuration(text) ?? unixTime(text)
   if (step !== undefined && step >= 0.001) return step
-  throw invalid('The parameter "step" is not a duration. Write one such as 15s, 5m or 1h.', 'parameter', {
+  throw invalid('The parameter "step" must be a duration of at least 1 ms, such as 15s, 5m or 1h.', 'parameter', {
     parameter: 'step',
   })
 }

@@ -18,13 +18,14 @@ const faults: Readonly<Record<number, string>> = {
 }
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
-const late = 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".'
-const locked = 'Another session holds a lock longer than the lock time-out. Try again, or raise "lockTimeout".'
+const late = 'The statement exceeded its time-out, or was cancelled. Try again later, or raise "statementTimeout".'
+const locked = 'Another session holds a lock that the statement needs. Try again, or raise "lockTimeout".'
+const exhausted = 'The account has reached a limit, such as max_user_connections. Raise it, or lower "connections".'
 
 const away: Readonly<Record<number, string>> = {
   1040: full,
-  1203: full,
-  1226: full,
+  1203: exhausted,
+  1226: exhausted,
   1129: 'The database has blocked this host after too many errors. Run FLUSH HOSTS there.',
   1053: 'The database is starting or stopping. Try again later.',
   1205: locked,
@@ -122,6 +123,7 @@ export function statementError(error: unknown): ResourceError {
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.
-  if (message === undefined) return new ResourceError('internal', `The database did not answer (${code}).`, { code })
+  if (message === undefined)
+    return new ResourceError('internal', `The statement failed in the database (${code}).`, { code })
   return unavailable(message, { code })
 }

@@ -97,7 +97,8 @@ export interface PostgresRowOptions extends RowOptions {
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
   '28P01': 'The database rejects the role or its password. Correct the URL.',
-  '28000': 'The database refuses this role from this host. Check its pg_hba.conf, and the URL.',
+  '28000':
+    'The database refuses this role, perhaps from this host. Check that it may log in (LOGIN, pg_hba.conf), and the URL.',
   '3D000': 'The server has no database of this name. Correct the URL.',
   '42501': 'The role may not connect to this database. Grant it CONNECT.',
 }
@@ -108,7 +109,7 @@ const away: Readonly<Record<string, string>> = {
   '57P01': 'The database ended the connection. Try again.',
   '57P02': 'The database ended the connection. Try again.',
   '57P05': 'The database ended the connection. Try again.',
-  '57014': 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".',
+  '57014': 'The statement exceeded its time-out, or was cancelled. Try again later, or raise "statementTimeout".',
   '55P03': 'Another session holds a lock for longer than the lock time-out. Try again later, or raise "lockTimeout".',
   '25P03': 'The database ended a transaction that was idle for too long. Try again.',
 }
@@ -153,7 +154,7 @@ export function statementError(error: unknown): ResourceError {
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, fault: 'gone' })
   if (code === '55000')
     return invalid('A materialized view has no data yet. Run REFRESH MATERIALIZED VIEW there.', 'unreadable')
-  const message = away[code] ?? `The database did not answer (${code}).`
+  const message = away[code] ?? `The statement failed in the database (${code}).`
   if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, fault: 'ended' })
   // An error in a row or a view does not make the source unavailable.
   const isOurs = /^(?:2[0-8]|3|4[2-4]|P0|XX|0A|38|39|54)/.test(code)

@@ -88,7 +88,7 @@ export function parsePromptFrontMatter(source: string | undefined): PromptFrontM
 
 function yamlIn(source: string): unknown {
   if (source.length > maxHeader) throw promptError(`its front matter is longer than ${maxHeader} characters`)
-  const notYaml = 'its front matter is not YAML, or holds references'
+  const notYaml = 'its front matter is not YAML, holds references, or is nested too deeply'
   if (deepNestingIn(source, maxNesting) !== undefined) throw promptError(notYaml)
   try {
     const document = parseDocument(source, {

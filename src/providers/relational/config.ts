@@ -77,7 +77,7 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
 /** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...relationalShape,
-  ...connectionsShape('Maximum number of connections, besides one that listens for changes. By default 4.'),
+  ...connectionsShape('Maximum number of connections; with PostgreSQL another one listens for changes. By default 4.'),
   connectTimeout: timeout.optionalKey('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
   tls: z

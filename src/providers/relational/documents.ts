@@ -241,7 +241,8 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
       const optional = columns.some((column) => relation.columns.find((one) => one.name === column)?.nullable)
       lines.push(`  ${from} }o--${optional ? 'o|' : '||'} ${to} : ${quoted(name)}`)
     }
-  if (relations.length > drawn.length) lines.push(`  %% ${relations.length - drawn.length} more tables are not drawn`)
+  if (relations.length > drawn.length)
+    lines.push(`  %% ${relations.length - drawn.length} more tables or views are not drawn`)
   return `${lines.join('\n')}\n`
 }
 

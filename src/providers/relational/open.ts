@@ -65,7 +65,7 @@ export interface ServerOptions extends DatabaseOptions {
   readonly tls?: TlsOptions
   /** Whether a role that could do more than read is accepted. Default `false`. */
   readonly allowPrivileged?: boolean
-  /** Maximum number of connections, besides one that listens. Default 4. */
+  /** Maximum number of connections; with PostgreSQL another one listens for changes. Default 4. */
   readonly connections?: number
   /** Time-out of connecting, in milliseconds. Default 5000. */
   readonly connectTimeoutMs?: number
@@ -227,7 +227,12 @@ export function connectionEndedError(): ResourceError {
 export function tlsFaultMessage(code: string, isPlain: boolean): string | undefined {
   if (isPlain)
     return 'The database does not encrypt connections, but this mount requires it. Turn TLS on in the database.'
-  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
+  if (/^(?:ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/.test(code))
+    return 'The certificate of the database is for another host. Correct the host in the URL, or set "tls": { "serverName": … }.'
+  if (code === 'CERT_HAS_EXPIRED') return 'The certificate of the database has expired. Renew it there.'
+  if (/^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
     return 'The certificate of the database cannot be trusted. Set "tls": { "ca": … } to the certificate of the authority that signed it.'
+  if (/^(?:ERR_TLS|ERR_SSL|HANDSHAKE_SSL)/.test(code))
+    return `The TLS connection to the database failed (${code}). Check its certificate; "tls" can name its authority ("ca") and its host ("serverName").`
   return undefined
 }

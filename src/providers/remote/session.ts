@@ -162,12 +162,7 @@ export function translateRemoteError(error: unknown): ResourceError {
     case 'too-large': {
       const { limit } = error.detail
       const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
-      return new ResourceError(
-        'too-large',
-        'The answer of the server is longer than "maxBytes" of the mount.',
-        told,
-        options,
-      )
+      return new ResourceError('too-large', tooLargeMessage(error), told, options)
     }
     case 'unavailable':
       return new ResourceError(
@@ -179,6 +174,14 @@ export function translateRemoteError(error: unknown): ResourceError {
     case 'internal':
       return new ResourceError('internal', error.message, {}, options)
   }
+}
+
+/** Returns why an answer is too large: the server says so, or this client stops reading it. */
+function tooLargeMessage(error: ResourceError): string {
+  if (isErrorAnswer(error)) return 'The server behind this mount refuses the request, because the answer is too large.'
+  return error.detail.reason === 'too-large'
+    ? 'The answer of the server is longer than "maxBytes" of the mount.'
+    : error.message
 }
 
 /** Converts a failure to read. Without parameters, an error `invalid` of another reason means that the server does not have the URI. */

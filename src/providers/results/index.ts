@@ -97,7 +97,7 @@ const templates: readonly Template[] = [
     name: 'Results by tag',
     title: 'The results with a tag',
     description:
-      'The list of the results with a tag, newest first. In {tag}, ~1 stands for a slash and ~0 for a tilde.',
+      'The list of the results with a tag, newest first. In {tag}, ~1 is a slash and ~0 a tilde; the tags . and .. are ~2 and ~2. there.',
     mimeType: 'application/json',
   },
   {

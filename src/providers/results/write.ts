@@ -88,7 +88,9 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
       given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : parseZonedTime(given.expires)
     const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
     if (expires !== undefined && (parseZonedTime(expires) ?? 0) <= now)
-      throw wrongTime('expires', 'It must be in the future, or the result would expire at once.')
+      throw given.expires === undefined && given.created !== undefined
+        ? wrongTime('created', 'It is so long ago that the result would expire at once. Write "expires", too.')
+        : wrongTime('expires', 'It must be in the future, or the result would expire at once.')
     const { id, expires: _, ...rest } = given
     const analysis = {
       ...rest,

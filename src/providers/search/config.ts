@@ -7,7 +7,7 @@ import { defineSourceSchema } from '../source.ts'
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   error: refusal(
     'This is not the URL of a service.',
-    'Write one such as "http://127.0.0.1:11434", without a password.',
+    'Write one such as "http://127.0.0.1:11434", without a password, a query or a fragment.',
   ),
 })
 

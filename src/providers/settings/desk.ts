@@ -84,7 +84,7 @@ function faulty({ what, offset, limit }: SettingsFault, text: string, format: Se
 
 function unreadableFileError(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
-    return tooLarge('Reading the file exceeds the time limit, because the file is too complex.', {
+    return tooLarge('Reading the file exceeds the time limit ("timeout"). Split the file, or raise the limit.', {
       reason: 'too-much',
     })
   return new ResourceError('internal', 'a file of settings could not be read')

@@ -71,7 +71,7 @@ function refuseErrors([error]: readonly YAMLParseError[]): void {
 }
 
 const words: Readonly<Record<string, string>> = {
-  ALIAS_PROPS: 'An alias has no anchor or tag of its own.',
+  ALIAS_PROPS: 'An alias cannot have an anchor or a tag of its own.',
   BAD_ALIAS: 'An alias or an anchor has a name that is not valid.',
   BAD_DIRECTIVE: 'A directive is not valid.',
   BAD_DQ_ESCAPE: 'An escape sequence in a string is not valid.',

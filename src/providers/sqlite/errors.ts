@@ -27,10 +27,10 @@ export function fileFault(error: unknown): Fault | undefined {
   return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
 
-/** Returns the error for a view, or a generated column, that refers to a missing table or column. */
+/** Returns the error for a view, or a generated column, that refers to a missing table or column, or whose expression fails. */
 export function brokenViewError(): ResourceError {
   return invalid(
-    'The view cannot be read: a table, column or function that it names does not exist. Correct the view. (SQLite 1)',
+    'The view or generated column cannot be read: what it names does not exist, or its expression fails. Correct it. (SQLite 1)',
     'unreadable',
   )
 }

@@ -38,7 +38,7 @@ export const descriptionShape = {
 
 /** The options of a mount whose provider is `web`. */
 const webShape = {
-  url: httpUrl.optionalKey('The URL of the pages. By default the address of the mount, if it begins with https://.'),
+  url: httpUrl.optionalKey('The URL of the pages. By default the address of the mount, if it is an http or https URL.'),
   pages: z
     .array(
       z.union(
@@ -63,7 +63,7 @@ const webShape = {
     ),
   ...webAccessShape,
   types: webAccessShape.types.describe(
-    'The media types that are served, as globs. By default text, JSON, XML, YAML, images, PDF and Office documents.',
+    'The media types that are served, as globs. By default text, JSON, XML, YAML, JavaScript, images, PDF, EPUB, and documents of Office (OOXML) and OpenDocument.',
   ),
   ...documentsShape,
 }

@@ -47,8 +47,9 @@ const retryMs = 5000
 const atOnce = 4
 
 /**
- * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages; pages that `match` matches
- * can be read, too. A page is fetched only for a request of the page, or when `poll` checks the listed pages.
+ * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages, and those in the list `llms`;
+ * pages that `match` matches can be read, too. A page is fetched only for a request of the page, or when `poll` checks the listed pages; the
+ * list, when it is needed.
  *
  * @throws ResourceError `invalid` for an invalid option.
  */
@@ -182,7 +183,7 @@ function createPageList(
         signal.throwIfAborted()
         if (!isResourceError(error)) throw error
         if (listed === undefined)
-          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.')
+          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.', {}, error)
         if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
         return listed.table
       }

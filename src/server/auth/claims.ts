@@ -19,7 +19,7 @@ export function judgeClaims(
   const fault = timeFault(claims, issuer) ?? bindingFault(claims) ?? clientFault(claims, issuer)
   if (fault !== undefined) return { fault }
   const id = principalId(claims, issuer)
-  if (id === undefined) return { fault: 'it names neither a subject nor a client' }
+  if (id === undefined) return { fault: 'it names no valid subject or client' }
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
   const principal = { id, roles, scopes: withImpliedScopes(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
@@ -34,7 +34,8 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   if (exp !== undefined && Number(exp) * 1000 + leewayMs <= now) return 'it has expired'
   if (nbf !== undefined && Number(nbf) * 1000 - leewayMs > now) return 'it is not valid yet'
   if (iat !== undefined && Number(iat) * 1000 - leewayMs > now) return 'it was issued in the future'
-  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now)) return 'it was issued too long ago'
+  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leewayMs > now))
+    return 'it was issued too long ago, or does not say when'
   return undefined
 }
 
@@ -49,7 +50,7 @@ function clientFault({ client_id: client, azp }: Claims, { clients }: Issuer): s
   if (clients === undefined) return undefined
   const named = [client, azp].filter((one) => one !== undefined)
   const isTaken = named.length > 0 && named.every((one) => typeof one === 'string' && clients.includes(one))
-  return isTaken ? undefined : 'it is for a client that is not accepted here'
+  return isTaken ? undefined : 'it is for no client that is accepted here'
 }
 
 /** Returns an id that is unique over all issuers: two of them may give the same subject to two people. */

@@ -40,7 +40,7 @@ export async function checkVerifyingKey(key: unknown): Promise<{ readonly key: o
   try {
     read = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' })
   } catch {
-    return { fault: 'It is not a public key, or its point is not on its curve.' }
+    return { fault: 'It is not a public key of a known type, or its point is not on its curve.' }
   }
   const weakness = read.kty === 'RSA' ? await rsaFault(read) : pointFault(read)
   return weakness === undefined ? { key: { ...key, ...read } } : { fault: weakness }
@@ -59,7 +59,7 @@ async function rsaFault({ n, e }: JsonWebKey): Promise<string | undefined> {
   const [modulus, exponent] = [decodeBase64urlInteger(n), decodeBase64urlInteger(e)]
   // With an exponent of 1 a signature is the message itself (RFC 8017, section 3.1).
   if (exponent % 2n === 0n || exponent < leastExponent || bitsOf(exponent) > maxExponentBits)
-    return `Its exponent is even, or not from ${leastExponent} to ${maxExponentBits} bits.`
+    return `Its exponent is even, is less than ${leastExponent}, or has more than ${maxExponentBits} bits.`
   const bits = bitsOf(modulus)
   if (bits < modulusBits.least || bits > modulusBits.most)
     return `Its modulus does not have ${modulusBits.least} to ${modulusBits.most} bits.`

@@ -128,7 +128,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     refusePath: (request: IncomingMessage, response: ServerResponse): void => {
       meter.count('refusedUri')
       onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
-      refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
+      refuse(response, 414, `The path with its query is longer than ${limits.path} bytes.`, { Connection: 'close' })
     },
     /** Returns a function that handles requests and never rejects: errors are logged and answered. */
     safely: (handle: Handle): Handle => {

@@ -147,7 +147,7 @@ export function tooLongError(limit: number): ResourceError {
   const last = Math.min(1_048_576, Math.floor(limit / 2)) - 1
   return new ResourceError(
     'too-large',
-    `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-${last} to its URI.`,
+    `The answer is larger than ${limit} bytes. Of a resource read a part, by the parameter lines=1-1000 or bytes=0-${last} of its URI.`,
     { reason: 'too-large', limit },
   )
 }

@@ -233,7 +233,7 @@ export function errorToWire(error: unknown, revision: Revision, uri: string | un
       log('warn', 'a source is unavailable', { error })
       return {
         code: wireErrorCodes.internal,
-        message: 'The source of this resource does not answer now. Try again later.',
+        message: 'A source of this server does not answer now, or the server is busy. Try again later.',
         data: { reason: 'unavailable', ...retryAfterOf(error) },
       }
     case 'internal':

@@ -164,7 +164,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
   const methods = new Map([...own, ...served.methods])
   for (const name of era === 'modern' ? legacyOnly : modernOnly) methods.delete(name)
 
-  /** Runs the method of a request. This is the only place where an error becomes an answer. */
+  /** Runs the method of a request. An error that it throws becomes the answer. */
   const run = async (
     message: Request,
     signal: AbortSignal,
@@ -178,7 +178,10 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       return errorAnswer(id, { code: wireErrorCodes.methodNotFound, message: 'Method not found' })
     const token = meta.progressToken ?? undefined
     if (token !== undefined && !isProgressToken(token))
-      return errorAnswer(id, { code: wireErrorCodes.invalidParams, message: 'The _meta of the params is malformed.' })
+      return errorAnswer(id, {
+        code: wireErrorCodes.invalidParams,
+        message: 'The progressToken in the _meta of the params is neither a string nor an integer.',
+      })
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumedRevision
     const client = era === 'modern' ? clientIn(meta) : handshake?.client

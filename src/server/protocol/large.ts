@@ -25,7 +25,7 @@ const streamedBytes = 8 * 1024 * 1024
  * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before.
  * Access, version and length are checked for each part.
  *
- * @returns Undefined for a text, for a source without parts, and for a smaller content: they are read as a whole.
+ * @returns Undefined for a text, a URI with parameters, a source without parts, and a smaller content: they are read as a whole.
  */
 export async function openLarge(
   uri: string,

@@ -8,7 +8,7 @@ export const meterNames = {
   refusedBusy: 'requests that came when the queue was full (503)',
   refusedSessions: 'sessions that were not opened, since there were too many (503)',
   refusedBody: 'requests with a body that was too long (413)',
-  refusedUri: 'requests for a path that was too long (414)',
+  refusedUri: 'requests for a path that was too long with its query (414)',
   refusedHeaders: 'requests with headers that were too long (431)',
   refusedTokens: 'requests with an invalid token, over the limit of an address (429)',
   pausedPipelines: 'pauses in reading a connection with too many requests in flight',

@@ -65,7 +65,12 @@ export function searchInResourceTool(view: View): Tool {
         signal,
       })
       const { cutLines, next, ...found } = answer
-      const notes = cutLines === 0 ? [] : [`Of ${cutLines} very long lines, only the beginning was searched.`]
+      const notes =
+        cutLines === 0
+          ? []
+          : [
+              `Of ${cutLines === 1 ? 'one very long line' : `${cutLines} very long lines`}, only the beginning was searched.`,
+            ]
       const { matches, lastLine } = found
       const rest = next && encodeCursor(next)
       const text = [

@@ -286,8 +286,10 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       const text = [
         ...(found.unknown ? ['The earlier state is too old or unknown: the changes since then are not known.'] : []),
         ...(lines.length > 0 ? lines : since === undefined || found.unknown ? [] : ['Nothing has changed.']),
-        ...(found.more === 0 ? [] : [`${found.more} more changes are left out: ask for more, or for one uri.`]),
-        ...(found.unversioned === 0 ? [] : [`Of ${found.unversioned} resources it is not known whether they changed.`]),
+        ...(found.more === 0 ? [] : [`Further changes are left out (${found.more}): ask for more, or for one uri.`]),
+        ...(found.unversioned === 0
+          ? []
+          : [`Resources of which it is not known whether they changed: ${found.unversioned}.`]),
         ...found.unavailable.map((address) => `${address} does not answer now: its changes are reported later.`),
         `For the next call: since ${found.since}`,
       ]

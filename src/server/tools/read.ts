@@ -94,7 +94,10 @@ export function readTool(view: View): Tool {
       const most = args.count('max_tokens', tokens)
       const since = args.text('since', 200)
       if (since !== undefined && (lines !== undefined || bytes !== undefined || uri.includes('?')))
-        throw invalid('"since" is for a whole resource. Leave out "lines" and "bytes".', 'argument')
+        throw invalid(
+          '"since" is for a whole resource. Leave out "lines" and "bytes", and the query (?) of "uri".',
+          'argument',
+        )
       const asked = since === undefined ? uri : `${uri}?since=${encodeURIComponent(since)}`
       const { contents, part } = await readPart(view, asked, { lines, bytes }, signal)
       const shown: ToolContent[] = []

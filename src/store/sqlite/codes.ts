@@ -39,7 +39,7 @@ const loadFaults: readonly (readonly [pattern: RegExp, why: (name: string) => st
   [
     /failed to map segment|operation not permitted|permission denied/i,
     () =>
-      'this system runs no programs from the folder of hikidashi. Install hikidashi on a file system that is mounted without noexec.',
+      'this system loads no programs from the folder of hikidashi. Install hikidashi where this user may read it, on a file system that is mounted without noexec.',
   ],
   [
     /(?:Error loading shared library )?(\S+): (?:cannot open shared object file|No such file)/,
