@@ -528,4 +528,13 @@ describe('the pages of the state of Prometheus', () => {
       omitted: { alerts: 500, of: 1500 },
     })
   })
+
+  test('list at most 1,000 rules of a group, and count those that they leave out', async () => {
+    const rules = Array.from({ length: 1200 }, (_, i) => ({ name: `r${i}`, health: i < 1100 ? 'ok' : 'err' }))
+    const { read } = await open({ data: { rules: { groups: [{ name: 'g', rules }] } } })
+    expect(JSON.parse(await read('rules'))).toMatchObject({
+      summary: '1200 rules in 1 group; 100 cannot be evaluated.',
+      groups: [{ name: 'g', omitted: { rules: 200, of: 1200 } }],
+    })
+  })
 })

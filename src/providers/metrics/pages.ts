@@ -42,13 +42,14 @@ function alertOf(alert: MetricFacts) {
 }
 
 function rulesIn(data: unknown): MetricFacts {
-  const groups = listIn(data, 'groups').map((group) => ({
+  const all = listIn(data, 'groups')
+  const rules = all.flatMap((group) => listIn(group, 'rules'))
+  const broken = rules.filter(({ health }) => health === 'err').length
+  const groups = all.map((group) => ({
     ...told(group, ['name', 'file', 'interval']),
     file: baseOf(group.file),
-    rules: listIn(group, 'rules').slice(0, most).map(ruleOf),
+    ...page('rules', listIn(group, 'rules').map(ruleOf)),
   }))
-  const rules = groups.flatMap((group) => group.rules)
-  const broken = rules.filter(({ health }) => health === 'err').length
   const words = [
     `${count(rules.length, 'rule')} in ${count(groups.length, 'group')}`,
     ...(broken === 0 ? [] : [`${broken} cannot be evaluated`]),
