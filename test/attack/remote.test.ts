@@ -89,7 +89,7 @@ describe('a hostile mounted server:', () => {
     expect((await failure(view.list())).kind).toBe('unavailable')
   })
 
-  test('an answer that expands beyond the limit is cut off (SS14)', async () => {
+  test('an answer that expands beyond the limit makes the read fail (SS14)', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
     const view = await hostile(
       (_, __, response) => {

@@ -52,7 +52,7 @@ describe('the command line', () => {
     [[], ''],
     [['lss'], 'Did you mean ls?'],
     [['read'], "missing required argument 'uri'"],
-  ])('%j is a wrong command line: it exits with 2, and prints no stack trace', async (args, message) => {
+  ])('with the wrong arguments %j exits with 2, and prints no stack trace', async (args, message) => {
     const { code, out, err } = await started(...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)

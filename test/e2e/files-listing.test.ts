@@ -199,7 +199,7 @@ describe('file names', () => {
       )
   })
 
-  test('255 directories deep are listed and found, and 300 directories deep are neither', async () => {
+  test('that are 255 directories deep are listed and found; those that are 300 directories deep are neither', async () => {
     const deep = (depth: number) => Array.from({ length: depth }, () => 'd').join('/')
     folder.write({ [`${deep(255)}/in`]: 'x', [`${deep(300)}/out`]: 'x' })
     const provider = await open()

@@ -140,7 +140,7 @@ describe('files of a git mount', () => {
     expect((await asked.stat('HEAD/large.bin')).size).toBe(9_000_000)
   })
 
-  test('can be sliced by lines', async () => {
+  test('and its pages are served by a catalog: lines of a file, a log with its parameters, a commit with its cache time', async () => {
     fill()
     const catalog = createCatalog({
       mounts: [{ address: 'git://app', provider: sliced(await git({ repository: repository.dir })) }],

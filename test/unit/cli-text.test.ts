@@ -21,7 +21,7 @@ describe('text on a terminal', () => {
     ['\u{e0041}', '\\u{e0041}'],
     ['\ud800x', '\\ud800x'],
     ['日本語 👩‍👩‍👧 नमस्ते é', '日本語 👩‍👩‍👧 नमस्ते é'],
-  ])('%j is printed as %s', (text, expected) => expect(escapeText(text)).toBe(expected))
+  ])('such as %j is printed as %s', (text, expected) => expect(escapeText(text)).toBe(expected))
 
   test('keeps its line ends and tabs if it is printed as lines, and no other control character', () => {
     expect(escapeLines('a\r\n\tb\n\u001b[1mc\rd')).toBe('a\r\n\tb\n\\u001b[1mc\\rd')
@@ -79,7 +79,7 @@ describe('the width of text in a terminal', () => {
   })
 })
 
-describe('numbers and times in a terminal', () => {
+describe('numbers and times in a terminal:', () => {
   test.each([
     [0, '0 B'],
     [1023, '1023 B'],

@@ -62,7 +62,7 @@ describe('an argument that is a URI or a path', () => {
   })
 })
 
-describe('exit codes', () => {
+describe('exit codes:', () => {
   test.each<[ErrorKind, number]>([
     ['invalid', 2],
     ['not-found', 4],

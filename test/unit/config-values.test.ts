@@ -4,7 +4,7 @@ import { isLoopback } from '../../src/core/uri.ts'
 import { nearestWord } from '../../src/schema/refusals.ts'
 import { parseDuration, parseListenAddress, parseSize } from '../../src/schema/values.ts'
 
-describe('values written as text', () => {
+describe('values of a configuration:', () => {
   test.each([
     ['500ms', 500],
     ['60s', 60_000],

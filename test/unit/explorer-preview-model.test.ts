@@ -40,9 +40,14 @@ describe('the rows of a JSON document', () => {
     for (let level = 0; level < 20_000; level++) deep = [deep]
     expect(jsonRows(deep, () => true)).toHaveLength(20_001)
   })
+})
 
-  test('are made of JSON lines as well, and are a table if all lines are objects', () => {
+describe('JSON Lines', () => {
+  test('are values: a line that is not JSON stays a text, and an empty line is skipped', () => {
     expect(parseLines('{"a":1}\r\n\nnot json\n')).toEqual([{ a: 1 }, 'not json'])
+  })
+
+  test('are a table with the names of all objects, if all lines are objects', () => {
     expect(
       tabulateObjects([
         { a: 1, b: 'x' },

@@ -266,7 +266,7 @@ export function parseLines(text: string): readonly unknown[] {
   })
 }
 
-/** Returns objects as a table: the names in the first 200, and the values as texts. `undefined` for other values, and for more than 60 names. */
+/** Returns objects as a table: their names, and the values as texts. `undefined` if a value is no object, and for no names or more than 60. */
 export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined
