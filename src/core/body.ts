@@ -65,7 +65,7 @@ function onlyContent({ contents }: ReadResult): ResourceContent {
   if (content === undefined || contents.length > 1)
     throw new ResourceError(
       'invalid',
-      'The resource has several contents, and a link serves only one. Link to a file.',
+      'The resource has no single content. Read or link one of its contents by a URI of its own.',
       {
         reason: 'unreadable',
       },

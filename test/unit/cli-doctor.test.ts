@@ -120,7 +120,7 @@ describe('doctor checks that a configuration', () => {
       'mount ok',
       'changes ok',
     ])
-    expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry listed and read, \d+ ms$/)
+    expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry checked, \d+ ms$/)
   })
 
   test('has no error, and shows the place and the fix of each error without opening a mount', async () => {

@@ -93,9 +93,15 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
   if (leftOut !== undefined)
-    throw new CommandError(exitCodes.notFound, 'The mount leaves the file out for every caller.')
+    throw new CommandError(exitCodes.notFound, 'The mount leaves this path out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'The resource is hidden from this caller, as if it did not exist.')
+    throw new CommandError(exitCodes.notFound, refusal(answer.reason))
+}
+
+function refusal(reason: AccessReport['reason']): string {
+  if (reason === 'no-mount') return 'The URI is in no mount of the configuration.'
+  if (reason === 'missing-scope') return 'A request of this caller is refused, because its token lacks a scope.'
+  return 'The resource is hidden from this caller, as if it did not exist.'
 }
 
 /** Returns why the mount leaves out a path; `undefined` if it does not. A missing file is judged by its path, since it may be created. */
@@ -150,7 +156,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
     roles.length === 0
       ? 'A caller without a role'
       : `A caller with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
-  if (mount === undefined) return [`No caller may see ${uri}: it is not in any mount.`]
+  if (mount === undefined) return [`${uri} is not in any mount of the configuration, so no access rule decides on it.`]
   const lines = [
     `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
     `  mount  ${mount}`,
@@ -158,10 +164,12 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
   ]
   switch (why.reason) {
     case 'no-rules':
-      lines.push('  why    the mount has no access rules: everybody may see everything in it')
+      lines.push('  why    the mount has no access rules, so no rule hides it')
       break
     case 'missing-scope':
-      lines.push(`  why    the mount needs a token with the scope ${(why.missingScopes ?? []).join(', ')}`)
+      lines.push(
+        `  why    the mount needs a token with the ${why.missingScopes?.length === 1 ? 'scope' : 'scopes'} ${(why.missingScopes ?? []).join(', ')}`,
+      )
       break
     case 'no-rule-allows':
       lines.push('  why    the mount has access rules, and none of them allows it')
@@ -175,9 +183,9 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
   if (below !== undefined)
     lines.push(
       {
-        all: '  below  everything in this directory may be seen',
+        all: '  below  no access rule hides anything in this directory',
         some: '  below  access in this directory depends on the path; the directory is visible if something in it is',
-        none: '  below  nothing in this directory may be seen',
+        none: '  below  the access rules hide everything in this directory',
       }[below],
     )
   return lines
