@@ -207,7 +207,7 @@ describe('a connection ends', () => {
     await subscription.add(['x:a'])
     await view.read('die:').catch(() => {})
     expect(await failure(subscription.add(['x:b']))).toMatchObject({ kind: 'unavailable' })
-    expect((await view.over).message).toContain('5 attempts to keep a new one failed')
+    expect((await view.over).message).toContain('5 times in a row')
     expect((await failure(view.list())).kind).toBe('unavailable')
   })
 

@@ -111,9 +111,9 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
       `${address}: it reports no changes now, since its source does not answer.`,
       `hikidashi watch ${address}${here.withConfig} --log-level debug`,
     )
-  if (config.provider === 'remote')
+  if (folderOption(config) === undefined)
     return warningResult(
-      `${address}: its server does not report all changes, so its lists are compared periodically.`,
+      `${address}: its source does not report all changes, so its lists are compared periodically.`,
       `To change the interval: "refresh" at ${here.positionOf(['mounts', address])}`,
     )
   const watches = await inotifyWatches()
