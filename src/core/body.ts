@@ -37,7 +37,7 @@ const firstPartBytes = 64 * 1024 - 1
  * of one version, each when the one before has been consumed.
  *
  * @param tooLarge The error of an earlier read of the whole resource, which is then not tried again.
- * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
+ * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI without exactly one content, such as a directory.
  */
 export async function openBody(
   read: ReadAsCaller,

@@ -215,7 +215,7 @@ export function formatTemplate(address: Address, template: string): string {
 /**
  * Parses a query to its decoded parameters. `+` is itself, as in RFC 3986 and RFC 6570.
  *
- * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, or a faulty escape.
+ * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, a faulty escape, or a control character.
  */
 export function parseQuery(query: string): ReadonlyMap<string, string> {
   const params = new Map<string, string>()

@@ -77,7 +77,8 @@ function repositoryName(place: string): string {
  * Fetches one commit of a repository, without its history, into the cache of the user, and returns its files. They are as they were
  * committed: links are texts, and no filter, hook or submodule runs. If the fetch fails, the last copy is used, and a message says so.
  *
- * @throws CommandError if there is no copy, and git is missing, the repository cannot be read, or it exceeds a limit.
+ * @throws CommandError if another process keeps the lock; or if there is no copy, and git is missing, the repository cannot be read, or it
+ * exceeds a limit.
  */
 export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<FetchedRepository> {
   const { url, ref, name } = parseRemote(text)

@@ -115,7 +115,7 @@ interface FetchedPage {
   readonly page: number
 }
 
-/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a page at another origin. */
+/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a malformed link, or a page at another origin. */
 function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined
