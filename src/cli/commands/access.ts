@@ -68,7 +68,7 @@ interface AccessReport {
   readonly missingScopes?: readonly string[]
   /** Why the mount leaves the path out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** For a directory: how much of it the caller may see, whether it exists or not. */
+  /** For a directory: how much of it the access rules let the caller see, whether it exists or not. Absent if a scope is missing. */
   readonly below?: 'all' | 'some' | 'none'
 }
 
@@ -130,9 +130,10 @@ function judge(uri: string, who: Principal, found: ResolvedUri<Ruled> | undefine
   const about = { uri, roles: who.roles }
   if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
   const { mount, path, below } = found
-  const within = { ...about, mount: mount.address, path, ...belowOf(path, below(who)) }
+  const at = { ...about, mount: mount.address, path }
   const missingScopes = mount.scopes.filter((scope) => who.scopes?.includes(scope) === false)
-  if (missingScopes.length > 0) return { ...within, allowed: false, reason: 'missing-scope', missingScopes }
+  if (missingScopes.length > 0) return { ...at, allowed: false, reason: 'missing-scope', missingScopes }
+  const within = { ...at, ...belowOf(path, below(who)) }
   if (mount.rules === undefined) return { ...within, allowed: true, reason: 'no-rules' }
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
