@@ -90,7 +90,7 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
   ],
   remove: ['remove hikidashi from a host', async () => (await import('./commands/hosts.ts')).defineRemove],
   hosts: [
-    'list the hosts on this machine, and whether hikidashi is in them',
+    'list the hosts that hikidashi knows, and whether it is in them',
     async () => (await import('./commands/hosts.ts')).defineHosts,
   ],
   bundle: [

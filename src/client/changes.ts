@@ -167,7 +167,7 @@ function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
     if (!isIdle()) log('warn', 'the connection for changes was lost: connecting again', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
-        giveUp(unavailableError(`The connection was lost ${failures} times in a row. Connect again.`))
+        giveUp(unavailableError(`The connection failed ${failures} times in a row. Connect again.`))
         break
       }
       const pauseMs = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)

@@ -57,7 +57,7 @@ export function memoryError(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
   return new ResourceError(
     'unavailable',
-    `The command and the processes that it started used more than ${limit} of memory, and were killed. Raise "memory" if they need more.`,
+    `The command and the processes that it started used more than ${limit} of memory, and were killed. In a configuration, "memory" of the mount raises this limit.`,
     { fault: memoryFault },
   )
 }

@@ -174,7 +174,7 @@ async function checkResourceReads(
       return failedResult(`${shown} is listed, but cannot be read. ${error.message}`, 'Look at the log of the server.')
     }
   }
-  return okResult(`${small.length} of the resources that are listed`)
+  return okResult(`${small.length} listed ${small.length === 1 ? 'resource' : 'resources'} read`)
 }
 
 /** Checks that a server accepts a subscription. Undefined if it declares no subscriptions, or lists no resource. */
@@ -194,7 +194,7 @@ async function subscribe(connection: Connection, resources: readonly WireObject[
     return okResult('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const found = `The server declares subscriptions, but refuses one. ${error.message}`
+    const found = `The server declares subscriptions, but one failed. ${error.message}`
     return failedResult(found, 'Accept subscriptions, or do not declare "subscribe".')
   }
 }

@@ -209,13 +209,17 @@ function networkFault(url: URL, error: unknown): string | undefined {
       return 'nothing listens there (ECONNREFUSED). Start the server, or correct the host and port.'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `the host ${url.hostname} does not exist (${code}). Correct it, or check the network.`
+      return `the name ${url.hostname} cannot be resolved (${code}). Correct it, or check the network.`
     case 'ECONNRESET':
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
       return `the connection was cut off (${code}). Check that it is an MCP server${url.protocol === 'http:' ? ', and not https' : ''}.`
     default:
       if (isNotTlsCode(code)) return `it does not speak https (${code}). Try http.`
+      if (/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/.test(code))
+        return `its certificate is not valid now (${code}). Renew it, or correct the clock of this machine.`
+      if (/ALTNAME_INVALID/.test(code))
+        return `its certificate is for another host (${code}). Use a host that the certificate names.`
       if (/CERT|SIGNED|SIGNATURE|ISSUER/.test(code))
         return `its certificate is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority.`
       return `it cannot be reached (${code}). Check the host, the port and the network.`

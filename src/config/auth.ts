@@ -78,7 +78,7 @@ const issuer = z
       .array(text)
       .min(1)
       .optionalKey(
-        'Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the resource.',
+        'Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the URL in "resource".',
       ),
     jwks: endpoint.optionalKey('The URL of the keys (JWKS), for access tokens that are JWTs.'),
     introspection: z

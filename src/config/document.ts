@@ -48,7 +48,7 @@ const syntaxFaults: Readonly<Record<string, { readonly message: string; readonly
   PropertyNameExpected: { message: 'A key is missing here.', fix: 'Write it in double quotes, such as "mounts".' },
   ValueExpected: { message: 'A value is missing here.', fix: 'Write one, or remove the key.' },
   ColonExpected: { message: 'A colon is missing between key and value.', fix: 'Put a colon here.' },
-  CommaExpected: { message: 'A comma is missing between two members.', fix: 'Put a comma before this position.' },
+  CommaExpected: { message: 'A comma is missing here.', fix: 'Put a comma before this position.' },
   CloseBraceExpected: { message: 'An object is not closed.', fix: 'Put a } here.' },
   CloseBracketExpected: { message: 'An array is not closed.', fix: 'Put a ] here.' },
   EndOfFileExpected: { message: 'There is text after the end of the object.', fix: 'Remove it.' },

@@ -97,6 +97,10 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
         return refusal('The value is empty.', 'Write a value, or remove the key.')
       return refusal(`The value is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
     case 'too_big':
+      if (issue.origin === 'string' || issue.origin === 'array') {
+        const unit = issue.origin === 'string' ? 'characters' : 'items'
+        return refusal(`The value has more than ${issue.maximum} ${unit}.`, `Keep at most ${issue.maximum}.`)
+      }
       return refusal(`The value is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
     case 'unrecognized_keys':
       // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.

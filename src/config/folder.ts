@@ -12,7 +12,7 @@ import { defaultConfigName, stateFolder } from './state-folder.ts'
 /** The advice for a path that is not of the expected kind, by that kind. */
 const remedies = {
   file: 'Name a file instead.',
-  folder: 'Name the folder that contains it, and list the file in "include".',
+  folder: 'Name the folder that contains it. In a mount of files, "include" can then name the file.',
 }
 
 /** Checks that a file or a folder exists. Returns the findings at `key`, or none. */

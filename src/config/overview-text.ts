@@ -166,7 +166,7 @@ function indexedOf({ state, since }: MountProgress, isWhole: boolean): string {
 
 function changesOf({ config }: PlannedMount, progress: MountProgress | undefined): string {
   if (config.poll !== undefined) return 'polled for changes'
-  if (reportsChanges(config)) return 'changes are reported at once'
+  if (reportsChanges(config)) return 'changes are reported'
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
@@ -178,7 +178,7 @@ function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
     ...(search === undefined ? [] : [`- Search: read \`${search.address}?q=WORDS\`, or call \`search_resources\`.`]),
     `- List a directory: end its URI with a slash${files === undefined ? '' : `, such as \`${files.address}/\``}.`,
     '- Read a part of a text: add `?lines=10-40` to its URI.',
-    '- Over stdio, a mount is opened when it is first used.',
+    '- A mount that is not opened yet is opened when it is used.',
   ]
 }
 

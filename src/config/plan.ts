@@ -84,7 +84,7 @@ function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'>
  * Returns the mounts of folders. The address of each is `file://` and its absolute path, so that a host on the same machine can open the
  * files that it reads. A single folder can have a name instead: `file:///NAME`.
  *
- * @throws ResourceError `invalid` for a name beside several folders, or for a name that no address can have.
+ * @throws ResourceError `invalid` for a name without exactly one folder, or for a name that no address can have.
  */
 export function planFolders(
   folders: readonly string[],

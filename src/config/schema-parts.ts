@@ -169,7 +169,7 @@ export const httpSchema = z.strictObject({
       'Origins of web pages that may send requests, besides loopback origins, such as "https://app.example.org".',
     ),
   auth: authSchema.optionalKey(
-    'How clients authenticate. Without this key they do not, and `serve` listens beyond the loopback interface only with --insecure.',
+    'How clients authenticate. Without this key and --tokens they do not, and `serve` listens beyond the loopback interface only with --insecure.',
   ),
   explorer: z
     .boolean()

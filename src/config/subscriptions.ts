@@ -69,8 +69,10 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     writing ??= writeAll()
   }
   const parse = async (id: string, value: Uint8Array): Promise<readonly KeptSubscription[]> => {
+    // A key that cannot be read now is a failure of its own, after which the subscription stays.
+    const { open } = await seal()
     try {
-      const one = jsonIn((await seal()).open([name, id], Buffer.from(value).toString()))
+      const one = jsonIn(open([name, id], Buffer.from(value).toString()))
       return isKept(one) ? [one] : []
     } catch {
       log('warn', 'a webhook subscription cannot be continued, because it was stored with another key', {

@@ -106,7 +106,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
     title: 'Save an analysis',
     description:
       'Saves the result of a wall-bounce analysis: what several models answered to one question, and the consensus. It can then be ' +
-      'found by its prompt, its tags and its id. Saving the same analysis again changes nothing.',
+      'found by its prompt, its tags and its id. Saving the same analysis again changes at most its tags and times.',
     inputSchema,
     outputSchema,
     annotations: { readOnly: false, destructive: true, idempotent: true, openWorld: false },

@@ -98,7 +98,10 @@ export async function matchWords(
     names: listOf(names.entries()),
     contents: listOf(contents.map((score, position) => [indices[position] ?? 0, score] as const)),
     rarity,
-    notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were searched`],
+    notes:
+      missed === 0
+        ? []
+        : [`the texts of ${missed} ${missed === 1 ? 'resource' : 'resources'} were not read: only names were searched`],
   }
 }
 

@@ -166,7 +166,7 @@ export async function rankAll(
 
 function nothingIn(mounts: readonly string[]): string {
   const [first, ...others] = mounts
-  return `nothing is listed in ${first}${others.length === 0 ? '' : `, nor in ${others.length} more mounts`}`
+  return `nothing is listed in ${first}${others.length === 0 ? '' : `, nor in ${others.length} more ${others.length === 1 ? 'mount' : 'mounts'}`}`
 }
 
 /** Returns the pins as the only candidates, without a search. */

@@ -71,7 +71,7 @@ export async function searchAll(
     const found = answer === undefined ? undefined : parseSearchAnswer(answer)
     signal?.throwIfAborted()
     if (found === undefined) {
-      notes.push(`the search at ${reason.address} does not answer`)
+      notes.push(`the search at ${reason.address} gave no usable answer`)
       continue
     }
     notes.push(...notesAboveHits(found))

@@ -173,7 +173,7 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   },
   suggestions: arrayOf(facts, ['name', 'required', 'explanation'], 'With suggest: the candidates.'),
   total: { ...count, description: 'With suggest: the number of all candidates.' },
-  notes: { ...texts, description: 'The reasons why there may be more to find.' },
+  notes: { ...texts, description: 'The reasons why there may be more to find, or why a text is missing.' },
   ...freshnessSchema,
 })
 

@@ -197,7 +197,7 @@ export interface Assembled {
    * earlier context.
    */
   readonly reusedPrefixTokens?: number
-  /** Reasons why there may be more to find. */
+  /** Reasons why there may be more to find, or why a text is missing. */
   readonly notes: readonly string[]
   /** How up to date the searched indexes were. */
   readonly freshness: ContextFreshness

@@ -100,7 +100,8 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
 }
 
 /** Reason for the refusal of an address, for the operator. */
-const notPublic = 'its host resolves to this machine or a private network ("allowAddresses" permits addresses there)'
+const notPublic =
+  'its host resolves to an address outside the public internet, such as this machine or a private network ("allowAddresses" permits such addresses)'
 
 /** Creates a look-up for sockets that fails with `code` when any address of the host is refused. */
 export function createGuardedLookup(

@@ -37,7 +37,7 @@ const firstPartBytes = 64 * 1024 - 1
  * of one version, each when the one before has been consumed.
  *
  * @param tooLarge The error of an earlier read of the whole resource, which is then not tried again.
- * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
+ * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI without exactly one content, such as a directory.
  */
 export async function openBody(
   read: ReadAsCaller,
@@ -68,7 +68,7 @@ function onlyContent({ contents }: ReadResult): ResourceContent {
   if (content === undefined || contents.length > 1)
     throw new ResourceError(
       'invalid',
-      'The resource has several contents, and a link serves only one. Link to a file.',
+      'The resource has no single content. Read or link one of its contents by a URI of its own.',
       { reason: 'unreadable', fault: severalContentsFault },
     )
   return content

@@ -66,12 +66,12 @@ function withoutFragment(text: string): string {
 
 function parseHost(authority: string): { readonly host: string; readonly port?: number } {
   if (authority.includes('@')) throw urlError('The URL has a name or password before its host (@). Remove them.')
-  const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(authority) ?? []
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(.*))?$/s.exec(authority) ?? []
   const host = (bracketed ?? plain ?? '').toLowerCase()
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
     throw urlError('The host of the URL is neither a valid name nor a valid IP address.')
-  const port = digits === undefined ? undefined : Number(digits)
-  if (port !== undefined && (port === 0 || port > 65_535))
+  const port = digits === undefined ? undefined : /^\d{1,5}$/.test(digits) ? Number(digits) : Number.NaN
+  if (port !== undefined && !(port > 0 && port <= 65_535))
     throw urlError('The port of the URL is not a number from 1 to 65535.')
   return port === undefined ? { host } : { host, port }
 }
@@ -86,7 +86,7 @@ function isHost(host: string): boolean {
 /** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
   if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed())
-    throw urlError('The URL has a control character or a backslash. Percent-encode it.')
+    throw urlError('The URL has a control character, a backslash or a lone surrogate. Percent-encode or remove it.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
   const segments: string[] = []
   const parts = path.split('/').slice(1)

@@ -386,7 +386,7 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
 }
 
 /** The note of an answer that was asked to be fresh, and is not. */
-export const staleNote = 'Not every change before the call could be indexed in time: there may be more to find.'
+export const staleNote = 'It is not certain that every change before the call was indexed: there may be more to find.'
 
 /** The note of an answer while changes wait to be indexed. */
 export function pendingNote(count: number): string {

@@ -32,7 +32,7 @@ export function createTools(
       context.signal.throwIfAborted()
       if (!isResourceError(error)) throw error
       const facts = { mount: mount.address.text, error: error.message }
-      state.log('warn', 'the tools of a mount are left out: it is unavailable', facts)
+      state.log('warn', 'the tools of a mount are left out: they cannot be listed', facts)
       return undefined
     }
   }

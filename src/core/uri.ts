@@ -215,7 +215,7 @@ export function formatTemplate(address: Address, template: string): string {
 /**
  * Parses a query to its decoded parameters. `+` is itself, as in RFC 3986 and RFC 6570.
  *
- * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, or a faulty escape.
+ * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, a faulty escape, or a control character.
  */
 export function parseQuery(query: string): ReadonlyMap<string, string> {
   const params = new Map<string, string>()
@@ -223,7 +223,7 @@ export function parseQuery(query: string): ReadonlyMap<string, string> {
     const equals = part.indexOf('=')
     const name = decode(equals === -1 ? part : part.slice(0, equals))
     const value = equals === -1 ? '' : decode(part.slice(equals + 1))
-    if (name === '') throw invalid('The URI has an empty query parameter.', 'query')
+    if (name === '') throw invalid('The URI has a query parameter without a name.', 'query')
     if (params.has(name)) throw invalid('The URI has a query parameter twice.', 'query')
     if (/\p{Cc}/u.test(name + value)) throw invalid('The query of the URI holds a control character.', 'uri')
     params.set(name, value)

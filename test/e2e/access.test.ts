@@ -62,6 +62,16 @@ describe('hikidashi access check', () => {
     expect(JSON.parse((await check('docs://notes/', '--json')).out).below).toBe('some')
   })
 
+  test('names the missing scope of a token, also for a directory, and a URI that is in no mount', async () => {
+    const scoped = await check('docs://scoped/', '--scopes', 'other')
+    expect(scoped).toMatchObject({ code: 4, out: expect.stringContaining('the scope notes:read\n') })
+    expect(scoped.out).not.toContain('below')
+    expect(scoped.err).toContain('its token lacks a scope')
+    const none = await check('docs://none/x')
+    expect(none).toMatchObject({ code: 4, out: expect.stringContaining('is not in any mount of the configuration') })
+    expect(none.err).toContain('The URI is in no mount of the configuration.')
+  })
+
   test('refuses an argument that is not a URI, and a folder without a configuration', async () => {
     expect((await check('nonsense')).code).toBe(2)
     const { code, err } = await run(['access', 'check', 'a://b'], { cwd: join(home, 'notes') })

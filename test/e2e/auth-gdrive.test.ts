@@ -48,7 +48,7 @@ describe('hikidashi auth gdrive', () => {
     const query = new URL(url).searchParams
     expect(query.get('scope')).toBe('https://www.googleapis.com/auth/drive.readonly')
     expect(query.get('redirect_uri')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
-    expect(await (await fetch(url)).text()).toContain('may read Drive now')
+    expect(await (await fetch(url)).text()).toContain('Google has answered')
     const { code, out, err } = await asking.ended
     expect({ code, out }).toEqual({ code: 0, out: '' })
     const file = join(home, 'gdrive-token.json')

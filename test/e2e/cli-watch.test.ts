@@ -113,7 +113,7 @@ describe('hikidashi watch', () => {
     const config = join(home, 'all.json')
     await writeFile(config, JSON.stringify({ mounts }))
     const { child, ended, lines, says } = await watch(['--config', config], home)
-    await says(/^Not watched, because their mounts report no changes: docs:\/\/still$/m)
+    await says(/^These mounts report no changes, so they are not watched: docs:\/\/still$/m)
     await says(/^Watching 1 URI\. /m)
     await appendFile(join(folder, 'README.md'), 'more\n')
     await until(() => lines().includes('changed  docs://notes/README.md'), 15_000)

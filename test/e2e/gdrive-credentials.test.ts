@@ -141,7 +141,9 @@ describe('the application default credentials', () => {
     vi.stubEnv('METADATA_SERVER_DETECTION', '')
     vi.stubEnv('HOME', folder)
     const lookUps = vi.spyOn(globalThis, 'fetch')
-    await expect(read(await open({ credentials: { kind: 'default' } }))).rejects.toThrow(/No credentials are set/)
+    await expect(read(await open({ credentials: { kind: 'default' } }))).rejects.toThrow(
+      /No usable credentials were found/,
+    )
     expect(lookUps).not.toHaveBeenCalled()
     lookUps.mockRestore()
   })

@@ -100,19 +100,21 @@ describe('hikidashi in the configuration of a host', () => {
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
 
-  test('is removed with its hook, and a dry run shows both changes in one file', async () => {
+  test('is removed with its hook, a dry run shows both changes in one file, and its copy is the file before them', async () => {
     const file = join(home, '.gemini/settings.json')
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, '{}\n')
     expect(await cli('add', 'gemini-cli', '--hook')).toMatchObject({ code: 0 })
     const text = await readFile(file, 'utf8')
+    expect(await readFile(`${file}.hikidashi.bak`, 'utf8')).toBe('{}\n')
     const dry = await cli('remove', 'gemini-cli', '--dry-run')
     expect(dry).toMatchObject({ code: 0, err: '' })
     expect(dry.out).toMatch(/^-.*"mcpServers"|^-.*"hikidashi": \{/m)
     expect(dry.out).toMatch(/^-.*pack.*--hook/m)
     expect(await readFile(file, 'utf8')).toBe(text)
     expect(await cli('remove', 'gemini-cli')).toMatchObject({ code: 0 })
-    expect(await readFile(file, 'utf8')).not.toContain('--hook')
+    expect(await readFile(file, 'utf8')).not.toMatch(/--hook|"hikidashi"/)
+    expect(await readFile(`${file}.hikidashi.bak`, 'utf8')).toBe(text)
   })
 
   test('is added for a project, by its URL, without the token', async () => {

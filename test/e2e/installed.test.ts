@@ -124,7 +124,7 @@ test('the installed package lists, searches and checks a source of another autho
   expect(await run('ls', '--recursive', 'notes://me')).toContain('notes://me/Shopping-list.md')
   expect(await run('search', 'plums')).toContain('notes://me/Shopping-list.md')
   expect(await run('check')).toMatch(/^ok +notes:\/\/me {2}notebook/m)
-  expect(await run('doctor')).toContain('notes://me (notebook): 3 entries listed and read')
+  expect(await run('doctor')).toContain('notes://me (notebook): 3 entries checked')
   expect(await run('check', '--contract', 'notes://me')).toContain('every promise is kept')
   const [lines, overview] = await readInstalled(join(own, 'hikidashi.json'), [
     'notes://me/Cursors.md?lines=3',

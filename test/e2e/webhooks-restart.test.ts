@@ -119,7 +119,7 @@ test('hikidashi events shows the deliveries of a subscription, without paths and
     expect.objectContaining({ subscription: id, kind: 'event', outcome: 'ok' }),
   )
   for (const one of [secret, 'private-path', 'a.md']) expect(all.out).not.toContain(one)
-  expect((await show('sub_other')).err).toContain('No delivery is recorded.')
+  expect((await show('sub_other')).err).toContain('No delivery to sub_other is recorded.')
 }, 120_000)
 
 describe('subscriptions of webhooks after a restart', () => {

@@ -92,7 +92,7 @@ describe('hikidashi why', () => {
     expect([log.code, log.err.trim()]).toEqual([4, 'hikidashi: No mount serves the file.'])
     const far = await why(join(base, 'outside.md'))
     expect(far.code).toBe(1)
-    expect(far.err).toContain('is not in the folder of a mount')
+    expect(far.err).toContain('is neither in a mount nor in the folder of one')
   })
 })
 
@@ -109,7 +109,7 @@ test('hikidashi check counts the files that are left out for each reason', async
     '1 link that leads to nothing',
     '1 link to something that is left out',
     '1 of version control, tools or editors',
-    '1 special file (a device or pipe)',
+    '1 special file (a device, socket or pipe)',
     '2 by .gitignore',
     '2 with names that secrets have',
   ])
@@ -127,7 +127,7 @@ test('hikidashi access check says that the mount leaves a file out, for any prin
   expect(code).toBe(4)
   expect(out).toContain('may see docs://notes/a.log, as far as the access rules go.')
   expect(out).toContain('source the mount leaves it out: left out by .gitignore:3 `*.log`')
-  expect(err).toContain('The mount leaves the file out for every caller.')
+  expect(err).toContain('The mount leaves this path out for every caller.')
   const json = await runHere(['access', 'check', 'docs://notes/far.md', '--json'], { cwd: home })
   expect(JSON.parse(json.out)).toMatchObject({ allowed: true, leftOut: { reason: 'link-outside' } })
 })

@@ -104,7 +104,7 @@ describe('the content that a record of the audit log names', () => {
     expect(await again(none)).toEqual({ reason: 'nothing was read' })
     if (inMemory?.version !== undefined) {
       expect(await again(inMemory)).toMatchObject({ text: 'one', uri: 'mem://m/a.txt' })
-      expect(await again({ ...inMemory, version: 'other' })).toMatchObject({ reason: /has no history/ })
+      expect(await again({ ...inMemory, version: 'other' })).toMatchObject({ reason: /names no commit/ })
     } else expect(await again(inMemory)).toEqual({ reason: 'the record has no version' })
     await catalog.close()
   })

@@ -120,7 +120,38 @@ describe('doctor checks that a configuration', () => {
       'mount ok',
       'changes ok',
     ])
-    expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry listed and read, \d+ ms$/)
+    expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry checked, \d+ ms$/)
+  })
+
+  test('has a server that reports all changes, else says that its lists are compared', async () => {
+    const answers = {
+      initialize: {
+        ...{ protocolVersion: '2025-06-18', capabilities: { resources: {} } },
+        serverInfo: { name: 'silent', version: '1' },
+      },
+      'resources/list': { resources: [{ uri: 'x://a', name: 'a' }] },
+      'resources/templates/list': { resourceTemplates: [] },
+      'resources/read': { contents: [{ uri: 'x://a', text: 'a' }] },
+    }
+    const program = `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line)
+      const isMissing = method === 'resources/read' && params.uri !== 'x://a'
+      const result = isMissing ? undefined : ${JSON.stringify(answers)}[method]
+      const answer = result ? { result } : { error: { code: isMissing ? -32002 : -32601, message: 'unknown' } }
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+    })`
+    writeFileSync(join(folder, 'silent.cjs'), program)
+    const command = [process.execPath, join(folder, 'silent.cjs')]
+    const told = await diagnose({
+      mounts: { 'far://a': { provider: 'remote', command: command[0], args: [command[1]] } },
+    })
+    expect(of(told, 'changes')).toMatchObject([
+      {
+        status: 'warning',
+        found: 'far://a: its source does not report all changes, so its lists are compared periodically.',
+        fix: expect.stringContaining('"refresh" at '),
+      },
+    ])
   })
 
   test('has no error, and shows the place and the fix of each error without opening a mount', async () => {

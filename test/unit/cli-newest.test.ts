@@ -54,7 +54,7 @@ describe('the newest version of hikidashi', () => {
     for (const body of ['<html>', '{}', JSON.stringify({ version: '1; rm -rf' }), JSON.stringify('x'.repeat(2e6))])
       await expect(check({ status: 200, body })).rejects.toThrow(/does not answer as a registry/)
     await expect(check(newest('1.0.0'), { registry: 'http://127.0.0.1:1/' })).rejects.toThrow(/Are you offline/)
-    await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/not the URL of a registry/)
+    await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/not an http or https URL/)
   })
 
   test('is requested from the registry that npm uses', () => {

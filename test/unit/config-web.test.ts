@@ -80,7 +80,10 @@ describe('an error in a configuration of web and api mounts is reported with its
 })
 
 test.each([
-  [web({ url: 'https://10.0.0.1' }), /cannot be requested: its host resolves to this machine or a private network/],
+  [
+    web({ url: 'https://10.0.0.1' }),
+    /cannot be requested: its host resolves to an address outside the public internet/,
+  ],
   [web({ url: 'http://www.example.org' }), /is not encrypted/],
   [web({ pages: [], match: '**', poll: '5m' }), /no pages to poll.*Remove "poll"/],
   [web({ fetch: false, poll: '5m' }), /Remove "poll"/],

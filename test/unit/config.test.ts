@@ -145,6 +145,15 @@ describe('an error in a configuration', () => {
     ])
   })
 
+  test('is reported for a text that is too long, with its length', async () => {
+    const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
+    const facts = { name: 'org.example/context', url: 'https://context.example.org/mcp', description: 'x'.repeat(101) }
+    const fault = 'http.public.description: The value has more than 100 characters. Keep at most 100.'
+    expect(await problems(`{ ${mounts}, "http": ${JSON.stringify({ public: facts })} }`)).toEqual([
+      expect.stringContaining(fault),
+    ])
+  })
+
   test('is reported for an allowed host or origin in a form that clients and browsers do not send', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     const http = (members: object) => problems(`{ ${mounts}, "http": ${JSON.stringify(members)} }`)

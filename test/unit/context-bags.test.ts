@@ -170,6 +170,6 @@ test('the limit of texts that a context reads does not depend on cached texts', 
     const signal = new AbortController().signal
     answers.push(JSON.stringify(await tool.call({ query: 'kettles', budget: 2000 }, { principal: alice, signal })))
   }
-  expect(answers[0]).toContain('resources were not read')
+  expect(answers[0]).toContain('were not read')
   expect(new Set(answers).size).toBe(1)
 })

@@ -337,7 +337,7 @@ describe('a search for a context', () => {
     const view = searching(() => 'nonsense')
     const { items, notes } = await assemble(view, { ...base, query: 'line of b' })
     expect(names(items)).toContain('b.md')
-    expect(notes).toContain('the search at search://all does not answer')
+    expect(notes).toContain('the search at search://all gave no usable answer')
   })
 })
 
@@ -387,5 +387,5 @@ test('a context reads at most the configured number of resources at once, and sa
   const { notes } = await assemble(view, { ...base, query: 'query', limits: { concurrency: 3, read: 20, detailed: 5 } })
   expect(most).toBe(3)
   expect(seen.size).toBeLessThanOrEqual(30)
-  expect(notes.join()).toContain('40 resources were not read')
+  expect(notes.join()).toContain('the texts of 40 resources were not read')
 })

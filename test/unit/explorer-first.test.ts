@@ -75,6 +75,7 @@ describe('the ways to add the server to a host', () => {
 
   test('have the form that Claude Code, VS Code and Gemini CLI read, and an ASCII name of the server', () => {
     expect(serverNameForHosts('引き出し')).toBe('hikidashi')
+    expect(serverNameForHosts(`--${'a'.repeat(59)} notes`)).toBe('a'.repeat(59))
     expect(textOf('Claude Code', false)).toBe('claude mcp add --transport http my-shop http://127.0.0.1:8787/mcp')
     expect(JSON.parse(textOf('VS Code', false))).toEqual({
       servers: { 'my-shop': { type: 'http', url: 'http://127.0.0.1:8787/mcp' } },

@@ -242,6 +242,13 @@ describe('an HTTP URL', () => {
     expect(() => parseHttpUrl(text)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 
+  test.each(['https://a:x', 'https://a:', 'https://a:0', 'https://[::1]:123456'])(
+    '%j has a fault in its port',
+    (text) => {
+      expect(() => parseHttpUrl(text)).toThrow(/port of the URL/)
+    },
+  )
+
   test.each([
     ['/x', 'https://a/x'],
     ['x', 'https://a/b/x'],

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -67,6 +67,21 @@ test('the next process gets no webhook subscriptions until the process before it
   await first.close()
   expect(isThere).toBe(false)
   expect(await later).toEqual([one])
+})
+
+test('a webhook subscription stays in the store while the file of its key cannot be used', async () => {
+  const { open, signal, said, key } = await begin()
+  const first = open()
+  first.put(one)
+  await first.close()
+  const right = await readFile(key)
+  await writeFile(key, 'short')
+  const second = open()
+  await expect(second.all(signal)).rejects.toThrow(/does not hold a key/)
+  await second.close()
+  await writeFile(key, right)
+  expect(await open().all(signal)).toEqual([one])
+  expect(said).toEqual([])
 })
 
 test('a webhook subscription that was stored with another key is removed, with a note in the log', async () => {

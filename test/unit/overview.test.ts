@@ -150,7 +150,7 @@ describe('the text of the overview', () => {
     await expect.poll(isCurrent, { timeout: 10_000 }).toBe(true)
     const text = await overviewOf(views.view(guest))
     expect(text).toMatch(
-      /\| Manual \(files\) \| `docs:\/\/a` \| open \| 2 documents \| indexed at \d{4}-\d\d-\d\dT[\d:]+Z; changes are reported at once \|/,
+      /\| Manual \(files\) \| `docs:\/\/a` \| open \| 2 documents \| indexed at \d{4}-\d\d-\d\dT[\d:]+Z; changes are reported \|/,
     )
     expect(await overviewOf(views.view(guest))).toBe(text)
   })
@@ -172,7 +172,7 @@ describe('the text of the overview', () => {
     const text = await overviewOf(views.view(guest))
     expect(text).not.toMatch(/secret|docs:\/\/a\b/i)
     expect(text).toContain('2 mounts')
-    expect(text).toContain('| Part (files) | `docs://part` | open |  | indexed; changes are reported at once |')
+    expect(text).toContain('| Part (files) | `docs://part` | open |  | indexed; changes are reported |')
   })
 
   test('says that there are no mounts to a caller who may see none', async () => {

@@ -68,7 +68,7 @@ interface AccessReport {
   readonly missingScopes?: readonly string[]
   /** Why the mount leaves the path out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** For a directory: how much of it the caller may see, whether it exists or not. */
+  /** For a directory: how much of it the access rules let the caller see, whether it exists or not. Absent if a scope is missing. */
   readonly below?: 'all' | 'some' | 'none'
 }
 
@@ -93,9 +93,15 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
   if (leftOut !== undefined)
-    throw new CommandError(exitCodes.notFound, 'The mount leaves the file out for every caller.')
+    throw new CommandError(exitCodes.notFound, 'The mount leaves this path out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'The resource is hidden from this caller, as if it did not exist.')
+    throw new CommandError(exitCodes.notFound, refusal(answer.reason))
+}
+
+function refusal(reason: AccessReport['reason']): string {
+  if (reason === 'no-mount') return 'The URI is in no mount of the configuration.'
+  if (reason === 'missing-scope') return 'A request of this caller is refused, because its token lacks a scope.'
+  return 'The resource is hidden from this caller, as if it did not exist.'
 }
 
 /** Returns why the mount leaves out a path; `undefined` if it does not. A missing file is judged by its path, since it may be created. */
@@ -124,9 +130,10 @@ function judge(uri: string, who: Principal, found: ResolvedUri<Ruled> | undefine
   const about = { uri, roles: who.roles }
   if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
   const { mount, path, below } = found
-  const within = { ...about, mount: mount.address, path, ...belowOf(path, below(who)) }
+  const at = { ...about, mount: mount.address, path }
   const missingScopes = mount.scopes.filter((scope) => who.scopes?.includes(scope) === false)
-  if (missingScopes.length > 0) return { ...within, allowed: false, reason: 'missing-scope', missingScopes }
+  if (missingScopes.length > 0) return { ...at, allowed: false, reason: 'missing-scope', missingScopes }
+  const within = { ...at, ...belowOf(path, below(who)) }
   if (mount.rules === undefined) return { ...within, allowed: true, reason: 'no-rules' }
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
@@ -150,7 +157,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
     roles.length === 0
       ? 'A caller without a role'
       : `A caller with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
-  if (mount === undefined) return [`No caller may see ${uri}: it is not in any mount.`]
+  if (mount === undefined) return [`${uri} is not in any mount of the configuration, so no access rule decides on it.`]
   const lines = [
     `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
     `  mount  ${mount}`,
@@ -158,10 +165,12 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
   ]
   switch (why.reason) {
     case 'no-rules':
-      lines.push('  why    the mount has no access rules: everybody may see everything in it')
+      lines.push('  why    the mount has no access rules, so no rule hides it')
       break
     case 'missing-scope':
-      lines.push(`  why    the mount needs a token with the scope ${(why.missingScopes ?? []).join(', ')}`)
+      lines.push(
+        `  why    the mount needs a token with the ${why.missingScopes?.length === 1 ? 'scope' : 'scopes'} ${(why.missingScopes ?? []).join(', ')}`,
+      )
       break
     case 'no-rule-allows':
       lines.push('  why    the mount has access rules, and none of them allows it')
@@ -175,9 +184,9 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
   if (below !== undefined)
     lines.push(
       {
-        all: '  below  everything in this directory may be seen',
+        all: '  below  no access rule hides anything in this directory',
         some: '  below  access in this directory depends on the path; the directory is visible if something in it is',
-        none: '  below  nothing in this directory may be seen',
+        none: '  below  the access rules hide everything in this directory',
       }[below],
     )
   return lines

@@ -14,7 +14,7 @@ import { cleanView } from '../operations/clean-view.ts'
 import { openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
 import { commandFailure, helpExamples } from '../terminal/exit.ts'
-import { formatSize, type Io, writeJson } from '../terminal/io.ts'
+import { formatCount, formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -93,8 +93,9 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
     for (const [at, one] of reread.entries()) await io.out.write(`${layOut([rows[at] ?? []])}${formatContent(one)}\n`)
   }
   if (records.length === 0) io.say('No record matches.')
-  if (more > 0) io.say(`${more} older records match, too. To see them, raise --limit.`)
-  if (damaged > 0) io.say(`${damaged} lines of ${log} are not records, and were skipped.`)
+  if (more > 0) io.say(`Not printed: ${formatCount(more, 'older record')}. To see more, raise --limit.`)
+  if (damaged > 0)
+    io.say(`Skipped in ${log} and its rotated files: ${formatCount(damaged, 'line')} that cannot be read as records.`)
 }
 
 function toJsonContent(one: RecordedContent): object {

@@ -114,7 +114,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   else {
     for (const address of hidden)
       io.say(
-        `Note: no client sees ${address}, because its access rules name roles, and "roles" in the configuration gives none of them.`,
+        `Note: no client sees ${address}: its access rules hide everything in it from the roles that "roles" in the configuration gives.`,
       )
     for (const { address, served } of respelled)
       io.say(

@@ -34,7 +34,7 @@ export function defineToken(command: Command, io: Io): void {
   command
     .description(
       `Manages tokens for clients that do not sign in at an authorization server: scripts, other machines.
-The token file holds only digests. A running server notices its changes at once.`,
+The token file holds digests, not the tokens themselves. A running server notices its changes at once.`,
     )
     .addHelpText(
       ...helpExamples(`
@@ -76,7 +76,7 @@ function parseBetween(text: string, least: number, most: number, what: string): 
   return duration
 }
 
-const parseExpiry = (text: string) => parseBetween(text, 1, 1e13, '12h or 90d')
+const parseExpiry = (text: string) => parseBetween(text, 1, 8.64e12, '12h or 90d, up to 100000d')
 const parseWait = (text: string) => parseBetween(text, 1000, 3_600_000, '5m, from 1s to 1h')
 
 async function issueToken({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
@@ -206,10 +206,13 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
       : []
   })
   const [one, other] = found
+  const isWhole = loaded.config.withheld.length === 0
+  const where = isWhole ? 'The configuration has' : 'Without the parts that are left out, the configuration has'
+  const advice = isWhole ? 'Add one with "provider": "gdrive".' : `To trust them: ${trustCommand(loaded.config.file)}`
   if (one === undefined)
     throw address === undefined
-      ? usageError('The configuration has no mount of Google Drive. Add one with "provider": "gdrive".')
-      : new CommandError(exitCodes.notFound, `The configuration has no mount of Google Drive at ${address}.`)
+      ? usageError(`${where} no mount of Google Drive. ${advice}`)
+      : new CommandError(exitCodes.notFound, `${where} no mount of Google Drive at ${address}.`)
   if (other !== undefined)
     throw usageError(`The configuration has several mounts of Google Drive. Name one, such as ${one.at}.`)
   try {

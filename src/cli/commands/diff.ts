@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { DeltaMetadata } from '../../core/earlier.ts'
+import { type DeltaMetadata, maxKeptText } from '../../core/earlier.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ChangedResources, View } from '../../core/view.ts'
 import { addSourceOptions, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
 import { CommandError, commandFailure, exitCodes, helpExamples, usageError } from '../terminal/exit.ts'
-import { type Io, writeJson } from '../terminal/io.ts'
+import { formatCount, type Io, writeJson } from '../terminal/io.ts'
 import { displayUri } from '../terminal/text.ts'
 
 interface DiffOptions extends SourceOptions {
@@ -50,12 +50,14 @@ async function printChanges(
   io: Io,
 ): Promise<void> {
   if (view.changed === undefined)
-    throw commandFailure('This server does not list changes to this command. Call its tool what_changed instead.')
+    throw commandFailure(
+      'This command cannot list the changes of a server at --url or --command. If it is hikidashi, call its tool what_changed.',
+    )
   const found = await view.changed(query)
   if (json) return writeJson(io.out, found)
   for (const line of formatChangedResources(found)) await io.out.write(`${line}\n`)
   if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
-  if (found.more > 0) io.say(`${found.more} more changes are left out. To see them, raise --limit.`)
+  if (found.more > 0) io.say(`Not printed: ${formatCount(found.more, 'more change')}. To see more, raise --limit.`)
   for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
   io.say(`For the next call: --since ${found.since}`)
 }
@@ -74,7 +76,9 @@ async function printDiff(view: View, uri: string, { since = '', json }: DiffOpti
   const [content] = contents
   const delta = content?.meta?.[metaKeys.delta] as DeltaMetadata | undefined
   if (content === undefined || delta === undefined || !('text' in content) || delta.reason === 'not-text')
-    throw commandFailure(`${uri} is not a single text, so it has no diff.`)
+    throw commandFailure(
+      `${uri} has no diff: it is not a single text of at most ${maxKeptText.toLocaleString('en')} characters, or its server is not hikidashi.`,
+    )
   const { version, text } = content
   if (json) return writeJson(io.out, { uri, ...delta, ...defined({ version }), text })
   if (delta.reason === 'unknown')

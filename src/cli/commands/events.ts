@@ -52,7 +52,8 @@ async function show(
   try {
     const found = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)
     if (json) return await writeJson(io.out, found)
-    if (found.length === 0) return io.say('No delivery is recorded.')
+    if (found.length === 0)
+      return io.say(`No delivery${subscription === undefined ? '' : ` to ${subscription}`} is recorded.`)
     const layOut = createColumns()
     await io.out.write(
       layOut(

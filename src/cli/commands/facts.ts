@@ -47,7 +47,7 @@ have the totals of everything in them, shown or not, and the tree is printed whe
     )
     .option('-l, --long', 'show size, time of change, type and title')
     .option('-s, --size', 'show sizes, also of directories')
-    .option('-t, --tokens', 'show numbers of tokens, which reads every resource; ~ marks an estimate')
+    .option('-t, --tokens', 'show numbers of tokens, for which resources are read; ~ marks an estimate')
     .option('--estimate', 'as --tokens, but estimated from sizes, without reading')
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens')

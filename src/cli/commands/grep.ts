@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { type GrepAnswer, grep, type MatchingLine } from '../../text/grep.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
 import { helpExamples } from '../terminal/exit.ts'
-import { type Io, writeJson } from '../terminal/io.ts'
+import { formatCount, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, displayUri, escapeText } from '../terminal/text.ts'
 
@@ -52,7 +52,8 @@ async function runGrepCommand(argument: string, pattern: string, options: GrepCo
     await io.out.write(formatMatches(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
     if (answer.lastLine < from) io.say(`The text has no line ${from}.`)
     else if (answer.matches.length === 0) io.say(`No line matches, from line ${from} to line ${answer.lastLine}.`)
-    if (answer.cutLines > 0) io.say(`Of ${answer.cutLines} very long lines, only the beginning was searched.`)
+    if (answer.cutLines > 0)
+      io.say(`Of ${formatCount(answer.cutLines, 'very long line')}, only the beginning was searched.`)
     if (next !== undefined) io.say(`There are more matches: --from ${next.from}`)
   })
 }

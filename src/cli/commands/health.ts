@@ -99,8 +99,8 @@ interface StatusOptions extends SourceOptions {
 export function defineStatus(command: Command, io: Io): void {
   command
     .description(
-      `Prints the mounts, how changes of each are noticed, and how far each search has indexed it. It describes the server that runs
-with this configuration, or the server at --url.`,
+      `Prints the mounts, how changes of each are noticed, and how far each search has indexed it. It describes the mounts of the
+configuration, opened here, or those of the server at --url.`,
     )
     .option('--json', 'print JSON')
   addSourceOptions(command)

@@ -91,7 +91,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
   hikidashi add zed ~/notes --name notes --dry-run
   hikidashi add claude-code --hook               and a context for each prompt
 
-hikidashi never writes a token or password into a file: name the variable that holds it.`),
+Values that look like a token or a password are refused: name the variable that holds them.`),
     )
     .action((id: string, folders: readonly string[], options: AddOptions) => addToHost(id, folders, options, io))
 }
@@ -110,16 +110,18 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   const after = withEntry(opened, context.name, entry)
   const { before } = opened
   const isSame = before.text !== undefined && after === before.text
+  const isShared = options.hook && hasSharedFile(host)
   if (!isSame) refuseTaken(opened, context.name, options)
   if (options.dryRun) {
     await showDiff(fileDiff(before.file, before.text, after), io)
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
-    return isSame ? io.say(`${host.title} has this entry already: nothing would change.`) : undefined
+    return isSame ? io.say(`${host.title} has this entry already, so the entry would not change.`) : undefined
   }
   // Before the file is written: its new folder would look like an installed host.
   const notes = notesOn(host, launch, entry, context, after)
-  if (!isSame) await writeHostFile(before, after)
-  const hookFile = options.hook ? await addHook(host, scope, machine) : undefined
+  const whole = isShared ? withHook(await openChangedHook(host, scope, machine, after)) : after
+  if (!isSame || whole !== before.text) await writeHostFile(before, whole)
+  const hookFile = isShared ? before.file : options.hook ? await addHook(host, scope, machine) : undefined
   const kept = options.config === undefined || (await saveTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
   const backup = isSame || before.text === undefined ? undefined : backupPath(before)
@@ -143,9 +145,14 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
       ].join('\n'),
     )
   if (hookFile !== undefined && !options.json)
-    io.say(`The hook in ${hookFile} gives each prompt a context. To see the last one: hikidashi why --context`)
+    io.say(
+      `The hook in ${hookFile} gives a prompt a context if some resources fit it. To see the last one: hikidashi why --context`,
+    )
   for (const note of [...notes, ...(kept ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
+
+/** Whether the hook of a host lies in its settings file. Both are then written at once, so that the backup is the file before. */
+const hasSharedFile = ({ id }: Host) => promptHooks[id] !== undefined && promptHooks[id].files === undefined
 
 /** Writes the hook of a host, if the file does not have it yet. Returns the path of the file. */
 async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
@@ -197,9 +204,7 @@ function notesOn(
   const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
   const isStray = host.refuses !== undefined && hasRefusedSyntax(text, host.refuses)
   return [
-    ...(isStray
-      ? [`the file has a comment, or a comma at the end of a list. ${host.title} cannot read such a file.`]
-      : []),
+    ...(isStray ? [`the file has a comment or a trailing comma. ${host.title} cannot read such a file.`] : []),
     ...(isInstalled(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
     ...(scope === 'project' && isLocal
       ? ['the file names paths of this machine. Everyone who shares the project needs the same paths.']
@@ -234,7 +239,7 @@ interface HostsOptions {
 export function defineHosts(command: Command, io: Io): void {
   command
     .description(
-      'Lists the hosts on this machine, the settings files of each (for you, and for the current folder as a project), whether hikidashi is in them, and the support of the host for resources. It only reads.',
+      'Lists the hosts that hikidashi knows, whether each was found on this machine, the settings files of each (for you, and for the current folder as a project), whether hikidashi is in them, and the support of the host for resources. It only reads.',
     )
     .addOption(new Option('--resources', 'print the support of each host for resources instead').conflicts('json'))
     .option('--json', 'print JSON')
@@ -280,7 +285,7 @@ function faultsOf({ file, servers, problem }: HostFileReport): readonly string[]
   const broken = servers.filter((server): server is OwnServer & { missing: string } => server.missing !== undefined)
   return broken.map(
     ({ name, missing }) =>
-      `${file}: the program ${missing} that starts ${name} does not exist. Add the server again with --force.`,
+      `${file}: ${missing}, with which ${name} starts, was not found. Add the server again with --force.`,
   )
 }
 
@@ -324,9 +329,10 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
     if (hasHook) await showHookRemoval(host, options.scope, after, io)
     return
   }
-  await writeHostFile(before, after)
+  const shared = hasSharedFile(host) ? await openChangedHook(host, options.scope, thisMachine(), after) : undefined
+  await writeHostFile(before, shared === undefined || shared.index === -1 ? after : withoutHook(shared))
   const backup = backupPath(before)
-  if (hasHook) await removeHook(host, options.scope)
+  if (hasHook && shared === undefined) await removeHook(host, options.scope)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
   io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)
@@ -348,7 +354,9 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
     const ours = Object.entries(servers).filter(([other, entry]) => startsHikidashi(other, host.foundIn(entry)))
     const names = ours.map(([other]) => other)
     const hint =
-      names.length === 0 ? 'To see where it is: hikidashi hosts' : `It has ${names.join(', ')}. Choose one with --name.`
+      names.length === 0
+        ? 'To list the entries of hikidashi: hikidashi hosts'
+        : `It has ${names.join(', ')}. Choose one with --name.`
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const found = host.foundIn(value)

@@ -79,7 +79,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     await writeFile(file, text, { flag: options.force ? overwrite : 'wx' })
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
-    if (code === 'EEXIST') throw commandFailure(`${file} exists already. To replace it: hikidashi init --force.`)
+    if (code === 'EEXIST') throw commandFailure(`${file} exists already. To replace it, add --force.`)
     if (code === 'ELOOP')
       throw commandFailure(
         `${file} is a symbolic link, which is not overwritten. Remove it, or write the file that it leads to.`,

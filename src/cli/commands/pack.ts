@@ -63,7 +63,11 @@ export function define(command: Command, io: Io): void {
 matches, outlines and links, best first. Without a query: only the pins, or else the resources with the highest priority.`,
     )
     .argument('[query...]', 'the question or task, in words')
-    .option('-b, --budget <tokens>', 'the maximum number of tokens: 8000, 32k; by default 32k', parseTokens)
+    .option(
+      '-b, --budget <tokens>',
+      'the maximum number of tokens, such as 8000 or 32k; by default 32k, with --hook 1500',
+      parseTokens,
+    )
     .addOption(new Option('-f, --format <format>', 'the format; by default markdown').choices(formats))
     .option(
       '-p, --pin <uri>',
@@ -89,11 +93,11 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     )
     .option(
       '--half-life <time>',
-      'the age at which the weight of recency has halved: 30d, 12h; by default 30d',
+      'the age at which the weight of recency has halved, such as 12h or 60d; by default 30d',
       parseAge,
     )
     .option('--reserve <share>', 'the share of the budget to leave free, from 0 to 0.5; by default 0.03', parseShare)
-    .option('--now <time>', 'the time from which ages count: 2026-01-31T12:00:00Z', parseTime)
+    .option('--now <time>', 'the time from which ages count, such as 2026-01-31T12:00:00Z; by default now', parseTime)
     .option('-o, --output <file>', 'write the context to a file')
     .option('--manifest <file>', 'write the list of the packed resources, with checksums, to a file')
     .option('--against <file>', 'print changes since this manifest was written; without a query, use its options')
@@ -267,7 +271,9 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
   const uri = uriOf(level === undefined ? text : text.slice(0, colon))
   if (uri.endsWith('/'))
-    throw usageError(`${text} is a directory, which cannot be pinned. Pin the resources in it, or give --mount.`)
+    throw usageError(
+      `${text} is a directory, which cannot be pinned. Pin the resources in it, or name a whole mount with --mount.`,
+    )
   return { uri, ...defined({ level }) }
 }
 

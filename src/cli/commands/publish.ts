@@ -30,7 +30,7 @@ export function defineBundle(command: Command, io: Io): void {
   command
     .command('mcpb')
     .description(
-      'Writes an MCP bundle (.mcpb): this installation with all its run-time files. Claude Desktop and other hosts install it with a double click, and ask which folders to serve.',
+      'Writes an MCP bundle (.mcpb): this installation with all its run-time files. Claude Desktop and other hosts install it with a double click. Without --config they ask which folders to serve.',
     )
     .option('-o, --output <file>', 'the file to write; by default NAME-VERSION.mcpb here')
     .option(

@@ -24,7 +24,7 @@ interface ReadOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints the content of a URI: a text in UTF-8, anything else with its bytes unchanged. For a directory, with a slash at its end, it prints the listing. Several contents follow each other, each announced on stderr.',
+      'Prints the content of a URI: a text in UTF-8, and other content as its bytes. For a directory, with a slash at its end, it prints the listing. Several contents follow each other, each announced on stderr.',
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
     .option('-o, --output <file>', 'write the content to a file, if there is only one')

@@ -34,7 +34,7 @@ export function define(command: Command, io: Io): void {
     .command('put')
     .description(
       `Stores the analyses of a file: one analysis or an array of them in JSON, or one on each line (JSON Lines). All of them are
-checked before the first is stored. Storing the same analysis again changes only its tags and times. A running server tells its clients.`,
+checked before the first is stored. Storing the same analysis again changes at most its tags and times. A running server tells its clients.`,
     )
     .argument('<file>', 'the file of analyses; - is stdin')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
@@ -104,7 +104,9 @@ async function readFileOrStdin(file: string): Promise<string> {
     for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks).toString('utf8')
   } catch (error) {
-    throw commandFailure(`The file ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(
+      `${file === '-' ? 'stdin' : `The file ${file}`} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`,
+    )
   }
 }
 

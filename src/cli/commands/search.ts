@@ -28,9 +28,9 @@ interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds resources by words, if a configuration mounts a search. "Quoted words" must occur exactly, if at most two other words are
+      `Finds resources by words, if a search is mounted. "Quoted words" must occur exactly, if at most two other words are
 given. Prints the best hits first, each with a URI that opens the found part. It first indexes new documents, unless a running server
-does that.`,
+does that or the index is less than 30 seconds old.`,
     )
     .argument('<query...>', 'the words to find')
     .option('--at <address>', 'the search to use, if several are mounted')
@@ -82,7 +82,9 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     // The age of a recent index has been reported already, so the note that nothing is being indexed is left out.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) {
-      const isMissing = mount !== undefined && !(await view.mounts()).some(({ uri }) => uri === mount)
+      const named = mount?.replace(/\/$/, '')
+      const isMissing =
+        named !== undefined && !(await view.mounts()).some(({ uri }) => uri.replace(/\/$/, '') === named)
       io.say(
         `Nothing was found.${isMissing ? ` The mount ${mount} does not exist. To list the mounts: hikidashi status` : ''}`,
       )

@@ -12,7 +12,7 @@ interface TemplatesOptions extends SourceOptions {
 
 export function defineTemplates(command: Command, io: Io): void {
   command
-    .description('Lists the templates (RFC 6570) with which clients make URIs of resources that are not listed.')
+    .description('Lists the templates (RFC 6570) from which clients make URIs, also of resources that are not listed.')
     .option('--json', 'print a JSON array of templates')
   addSourceOptions(command)
     .addHelpText(

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { defaultConfigName } from '../../config/state-folder.ts'
 import type { WithheldPart } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
-import { formatEffects, withheldJson } from '../operations/withheld.ts'
+import { formatEffects, trustCommand, withheldJson } from '../operations/withheld.ts'
 import { CommandError, commandFailure, exitCodes, helpExamples } from '../terminal/exit.ts'
 import { type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -76,7 +76,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   io.say(
     withheld.length === 0
       ? `Trusted ${record.file}, although it does nothing that needs trust.`
-      : `Trusted ${record.file} as it is now. When its content changes, trust it again. To undo: hikidashi trust --revoke`,
+      : `Trusted ${record.file} as it is now. When its content changes, trust it again. To undo: ${trustCommand(record.file)} --revoke`,
   )
 }
 
@@ -111,5 +111,5 @@ async function list({ json }: TrustOptions, io: Io): Promise<void> {
 const words = {
   trusted: 'trusted',
   changed: 'changed since it was trusted',
-  gone: 'the file no longer exists',
+  gone: 'the file cannot be read any more',
 } as const

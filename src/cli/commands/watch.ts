@@ -82,7 +82,7 @@ async function subscribeToChanges(
   const unheard = uris.filter((uri) => !heard.has(uri))
   // If the user named no URIs, a mount that cannot be watched, such as a search, is not an error.
   if (named.length === 0 && unheard.length > 0)
-    io.say(`Not watched, because their mounts report no changes: ${unheard.join(', ')}`)
+    io.say(`These mounts report no changes, so they are not watched: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
   // A URI counts as existing if its source cannot tell.
   for (const uri of named.length === 0 ? [] : heard)

@@ -107,7 +107,9 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
-    throw commandFailure(`${argument} is not in the folder of a mount. To list the mounts: hikidashi status`)
+    throw commandFailure(
+      `${argument} is neither in a mount nor in the folder of one. To list the mounts: hikidashi status`,
+    )
   const log = createTextLog(io, 'error')
   const catalog = await openLocalCatalog(local, log, io.secrets)
   const answers: WhyReport[] = []

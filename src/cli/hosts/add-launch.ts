@@ -124,7 +124,7 @@ function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)
     throw usageError(
-      `The path ${path} cannot be passed to npx on Windows, because cmd would interpret its ${character}. Leave out --npx, or rename the folder.`,
+      `The path ${path} cannot be passed to npx on Windows, because cmd would interpret its ${character}. Leave out --npx, or rename the file or folder.`,
     )
 }
 
@@ -189,7 +189,9 @@ function variableOf(text: string): [string, HostValue] {
 
 function variableName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
-  throw usageError('The name of an environment variable has letters, digits and _. Give the name, not the value.')
+  throw usageError(
+    'The name of an environment variable has letters, digits and _, and begins with no digit. Give the name, not the value.',
+  )
 }
 
 const hasSecret = (text: string) => findSecretsByRules(text, { path: 'value.txt' }).length > 0

@@ -50,7 +50,7 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
   // A project may come from elsewhere: its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
     throw commandFailure(
-      `${file} leads out of ${machine.folder} through a symbolic link, so it was not read or changed. Remove the link, or add the server for yourself: --scope user.`,
+      `${file} leads out of ${machine.folder} through a symbolic link, so it was not read or changed. Remove the link, or use the settings file of the user: --scope user.`,
     )
   const before = await readHostFile(file)
   const format = settingsEditorFor(host, before.file)

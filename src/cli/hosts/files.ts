@@ -41,14 +41,17 @@ async function resolveSymlink(file: string): Promise<string> {
     if (stats?.isSymbolicLink() !== true) return target
     target = resolve(dirname(target), await readlink(target))
   }
-  throw commandFailure(`${file} leads through more than 40 symbolic links, probably in a circle. Remove the link.`)
+  throw commandFailure(`${file} leads through 40 symbolic links or more, probably in a circle. Remove the link.`)
 }
 
 async function readRegularFile(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
     if (!stats.isFile()) throw commandFailure(`${file} is not a regular file. Remove it first.`)
-    if (stats.size > maxBytes) throw commandFailure(`${file} is too large for a settings file, so it was not changed.`)
+    if (stats.size > maxBytes)
+      throw commandFailure(
+        `${file} is larger than a settings file may be (${maxBytes / 2 ** 20} MiB), so it was not changed.`,
+      )
     return await readFile(file)
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined

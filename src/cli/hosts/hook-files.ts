@@ -21,7 +21,7 @@ export interface OpenedHook {
   readonly fileVersion?: number
 }
 
-/** Reads the file of the hooks of a host. @throws CommandError for a host without a hook that adds a context to a prompt. */
+/** Reads the file of the hooks of a host. @throws CommandError for a host without a hook that adds a context to a prompt, or an unreadable file. */
 export async function openHook(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHook> {
   const hook = promptHooks[host.id]
   if (hook === undefined)

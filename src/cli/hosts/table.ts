@@ -247,6 +247,8 @@ export function hostNamed(id: string): Host {
 /** Returns the name of an entry in the form that the host accepts. @throws CommandError for characters that some host refuses. */
 export function entryName(host: Host, name: string): string {
   if (toHostServerName(name) !== name)
-    throw usageError(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
+    throw usageError(
+      `${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _, without - at its ends.`,
+    )
   return host.nameOf?.(name) ?? name
 }

@@ -117,8 +117,8 @@ export async function readRecordedContent(
   const isGit = commit !== undefined
   return {
     reason: isGit
-      ? `commit ${commit} does not have it, or you may not read it`
-      : 'it has changed since then, and its source has no history',
+      ? `commit ${commit} does not have it, or it cannot be read now`
+      : 'it has changed or cannot be read now, and the record names no commit',
   }
 }
 

@@ -37,7 +37,7 @@ export async function checkContract(
   const planned = mounts.find((mount) => bare(mount.address) === bare(address))
   if (planned === undefined) {
     const others = mounts.map((mount) => parseAddress(mount.address).text).join(', ')
-    throw usageError(`Nothing is mounted at ${address}. The mounts are: ${others}.`)
+    throw usageError(`No mount at ${address} can be checked. The mounts that can be: ${others || 'none'}.`)
   }
   const { provider } = await openMount(planned, settings).catch((error: unknown) => {
     throw isResourceError(error) ? commandFailure(error.message) : error

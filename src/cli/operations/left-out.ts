@@ -49,7 +49,7 @@ const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, se
   'link-depth': 'behind too many links',
   'hard-link': ['hard link', 'hard links'],
   'other-file-system': 'on other file systems',
-  'special-file': ['special file (a device or pipe)', 'special files (devices or pipes)'],
+  'special-file': ['special file (a device, socket or pipe)', 'special files (devices, sockets or pipes)'],
   'no-right': ['without the right to read it', 'without the right to read them'],
   spelling: 'listed in another spelling',
   depth: 'too deep',

@@ -30,7 +30,7 @@ export async function printNewestVersion(installed: Installed, { out, say }: Pic
       'This is a build of the source. hikidashi is not published yet, so there is no newest version to ask for: a package hikidashi in the registry of npm is not ours.',
     )
   const newest = await newestIn(registry)
-  if (newest === undefined) return say('The registry of npm has no package hikidashi.')
+  if (newest === undefined) return say(`The registry at ${new URL(registry).host} has no package hikidashi.`)
   if (compare(newest, version) <= 0) return say(`No newer version is published (newest: ${newest}).`)
   say(`Version ${newest} is published. To install it: npm install --global hikidashi@${newest}`)
 }
@@ -39,7 +39,7 @@ export async function printNewestVersion(installed: Installed, { out, say }: Pic
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw commandFailure('The variable npm_config_registry is not the URL of a registry.')
+    throw commandFailure('The variable npm_config_registry or NPM_CONFIG_REGISTRY is not an http or https URL.')
   const origin = `${url.origin}${url.pathname}`
   try {
     const response = await fetch(url, {

@@ -77,7 +77,8 @@ function repositoryName(place: string): string {
  * Fetches one commit of a repository, without its history, into the cache of the user, and returns its files. They are as they were
  * committed: links are texts, and no filter, hook or submodule runs. If the fetch fails, the last copy is used, and a message says so.
  *
- * @throws CommandError if there is no copy, and git is missing, the repository cannot be read, or it exceeds a limit.
+ * @throws CommandError if another process keeps the lock; or if there is no copy, and git is missing, the repository cannot be read, or it
+ * exceeds a limit.
  */
 export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<FetchedRepository> {
   const { url, ref, name } = parseRemote(text)
@@ -145,8 +146,9 @@ async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<
     if (living.length === 0) await rmdir(folder).catch(() => {})
     if (Date.now() - begun > timeoutMs) {
       await release(own)
+      const holder = living.length === 0 ? folder : `Another process (${living.join(', ')})`
       throw commandFailure(
-        `Another process (${living.join(', ')}) has fetched this repository for ${timeoutMs / 60_000} minutes. End it, or try again later.`,
+        `${holder} has kept this repository locked for ${timeoutMs / 60_000} minutes. ${living.length === 0 ? 'Remove' : 'End'} it, or try again later.`,
       )
     }
     if (living.length > 0 && !waits) io.say(`Process ${living.join(', ')} fetches this repository: waiting for it.`)
@@ -215,7 +217,8 @@ function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string
       .split('\n')
       .at(-1)
       ?.replace(/^fatal: /, '') ?? ''
-  return `The repository cannot be fetched. git says: ${reason.replaceAll(/\/\/[^/@\s]*@/g, '//')}`
+  const told = reason.replaceAll(/\/\/[^/@\s]*@/g, '//')
+  return `The repository cannot be fetched. ${told === '' ? 'git gives no reason.' : `git says: ${told}`}`
 }
 
 const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en')} files, which is too much to fetch.`

@@ -55,7 +55,11 @@ export async function listRoute(
     const fetched = await load(url, signal, fresh)
     const body = parseJsonBody(fetched, url)
     const found = list.items === undefined ? body : valueAt(body, list.items)
-    if (!Array.isArray(found)) throw unreachableError(url, 'its answer has no array at the pointer "items"')
+    if (!Array.isArray(found))
+      throw unreachableError(
+        url,
+        list.items === undefined ? 'its answer is not an array' : 'its answer has no array at the pointer "items"',
+      )
     for (const value of found as readonly unknown[]) {
       const item = itemOf(route, value)
       if (item === undefined) passed++
@@ -111,7 +115,7 @@ interface FetchedPage {
   readonly page: number
 }
 
-/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a page at another origin. */
+/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a malformed link, or a page at another origin. */
 function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined
@@ -120,7 +124,7 @@ function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): 
     if (reference === undefined) return undefined
     const target = resolved(url, reference)
     if (target === undefined || originOf(target) !== originOf(base))
-      throw unreachableError(url, 'the link to the next page of its listing leads to another origin')
+      throw unreachableError(url, 'the link to the next page of its listing is malformed, or leads to another origin')
     return target
   }
   if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))

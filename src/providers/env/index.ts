@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { type FolderBounds, openWithin } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, openWithin } from '../../core/kit/within.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
@@ -162,6 +162,10 @@ function createDotenvFile(file: string, within: FolderBounds | undefined): () =>
       return await (within === undefined ? lookAt(file) : openWithin(file, within, ({ at }) => lookAt(at)))
     } catch (error) {
       if (isResourceError(error)) throw error
+      if (error instanceof LeadsOutError)
+        throw unavailable(
+          'The path of the dotenv file leads through a symbolic link, or out of the folder of the configuration. Name its target in a configuration that you trust.',
+        )
       throw unavailable(
         'The dotenv file cannot be read. Check that it exists and that this user may read it.',
         {},

@@ -149,7 +149,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
 const gone = () =>
   new ResourceError(
     'unavailable',
-    'The root directory of the mount no longer exists. Create it again, or change `root`.',
+    'The root directory of the mount no longer exists, or cannot be opened. Create it again, or change `root`.',
   )
 
 /** The mount of a file, when it is already known. */
@@ -552,7 +552,7 @@ async function openPortablePlaces(
         signal.throwIfAborted()
         throw new ResourceError(
           'unavailable',
-          'The root directory of the mount no longer exists. Create it again, or change `root`.',
+          'The root directory of the mount no longer exists, or cannot be opened. Create it again, or change `root`.',
         )
       }
     },

@@ -138,7 +138,7 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   if (error instanceof NoCredentialsError)
     return unavailable(
-      'No usable credentials were found. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
+      'No usable credentials were found, or Google issued no token for them. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
         'set "keyFile", or set "anonymous": true for a public bucket. The credentials of a machine at Google are used only with ' +
         'METADATA_SERVER_DETECTION=assume-present.',
     )
@@ -171,7 +171,8 @@ export function errorOfStatus(status: number, reason: string | undefined, about:
       log('warn', 'the store refuses access to an object: it is treated as missing', { code: reason ?? 'forbidden' })
     return notFound()
   }
-  if (status === 429 || status === 503) return unavailable('The store limits the rate of requests. Try again later.')
+  if (status === 429 || status === 503)
+    return unavailable('The store is busy or limits the rate of requests. Try again later.')
   if (status >= 300 && status < 400)
     return unavailable('The endpoint redirects, and redirects are not followed: correct "endpoint".')
   return unavailable(invalidAnswerMessage, {}, new Error(`status ${status}`))

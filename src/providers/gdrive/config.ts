@@ -102,7 +102,10 @@ function servedCredentials(
       {
         path: ['mounts', address, ...(name === 'tokenFile' && tokenFile === undefined ? [] : [name])],
         message: `The file ${String(file)} would lie in the folder that ${JSON.stringify(by)} serves.`,
-        fix: `Set "${name}" to a path in a folder that no mount serves, such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownCredentialFiles.driveToken}".`,
+        fix:
+          name === 'key'
+            ? 'Set "key" to { "file": "…" } with a file in a folder that no mount serves.'
+            : `Set "${name}" to a path in a folder that no mount serves, such as "~/.config/hikidashi/${ownCredentialFiles.driveToken}".`,
       },
     ]
   })

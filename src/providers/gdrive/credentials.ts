@@ -55,7 +55,7 @@ export async function createAuthorization(credentials: Credentials, transport: T
         return found as Authorization
       } catch {
         throw unavailable(
-          'No credentials are set. Set "clientId" and run: hikidashi auth gdrive; or set "key" to the key of a service account, or set ' +
+          'No usable credentials were found. Set "clientId" and run: hikidashi auth gdrive; or set "key" to the key of a service account, or set ' +
             'GOOGLE_APPLICATION_CREDENTIALS.',
         )
       }
@@ -215,7 +215,10 @@ async function listenFor(state: string) {
       return answer(400, 'hikidashi does not expect this request. Run hikidashi auth gdrive again.')
     const code = query.get('code') ?? ''
     if (code !== '') {
-      answer(200, 'hikidashi may read Drive now. You can close this page.')
+      answer(
+        200,
+        'Google has answered. The terminal says whether hikidashi may read Drive now. You can close this page.',
+      )
       return resolve(code)
     }
     answer(200, 'hikidashi was not allowed to read Drive. You can close this page.')

@@ -53,10 +53,10 @@ export async function checkMounts(
   if (local.config?.auth === undefined)
     for (const address of hidden) {
       const look = `hikidashi access check ${address}${here.withConfig}`
-      const found = `No client sees ${address}: its access rules name roles, and no caller has one of them.`
+      const found = `No client sees ${address}: its access rules hide everything in it from the roles of the configuration.`
       findings.tell(
         'rights',
-        warningResult(found, `Add "roles": ["…"] to the configuration. To see what roles allow: ${look}`),
+        warningResult(found, `Correct "roles" in the configuration, or "access" of the mount. To see why: ${look}`),
       )
     }
   if (isFine) await checkIndex(here, findings)
@@ -79,11 +79,11 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckContext)
   if (away !== undefined)
     return failedResult(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
   if (first !== undefined) {
-    const more = problems.length === 1 ? '' : ` in ${problems.length} ways`
+    const more = problems.length === 1 ? '' : ` (${problems.length} findings)`
     const fix = `The source breaks its contract${more}. All findings: hikidashi check${withConfig} --json`
     return failedResult(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
-  const amount = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
+  const amount = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'} checked`
   return okResult(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
@@ -110,6 +110,11 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
     return failedResult(
       `${address}: it reports no changes now, since its source does not answer.`,
       `hikidashi watch ${address}${here.withConfig} --log-level debug`,
+    )
+  if (folderOption(config) === undefined)
+    return warningResult(
+      `${address}: its source does not report all changes, so its lists are compared periodically.`,
+      `To change the interval: "refresh" at ${here.positionOf(['mounts', address])}`,
     )
   const watches = await inotifyWatches()
   const found = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared periodically.`
@@ -262,7 +267,7 @@ async function checkIndex(
       const about = `${searchMount.address}: ${formatCount(documents, 'document')}`
       if (failing !== undefined) {
         const fix = `Check "embeddings" of ${searchMount.address}; search by words still works.`
-        findings.tell('index', warningResult(`${about}; there are no vectors: ${failing}`, fix))
+        findings.tell('index', warningResult(`${about}; no vectors can be made now: ${failing}`, fix))
       } else if (behind.length > 0 && indexing === 'stopped' && documents === 0) {
         const fix = `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`
         findings.tell('index', warningResult(`${about}: nothing is indexed yet.`, fix))

@@ -83,7 +83,7 @@ export async function checkSecrets(
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
     if (file === undefined || !(await isReadByOthers(file))) continue
     isFine = false
-    tell('secrets', warningResult(`Other users may read ${file}.`, `chmod 600 ${file}`))
+    tell('secrets', warningResult(`Other users have rights to ${file}.`, `chmod 600 ${file}`))
   }
   if (isFine && there > 0) tell('secrets', okResult(`${pluralize(there, 'secret')} found`))
   return lacking
@@ -130,7 +130,7 @@ export async function checkPrograms(
       lacking.push(mount.address)
       const names = needed.names.join(' or ')
       const fix = `${needed.fix}\nOr write its absolute path: ${positionOf(['mounts', mount.address, needed.key])}`
-      tell('programs', failedResult(`${mount.address} needs ${names}, which is not on the PATH of this process.`, fix))
+      tell('programs', failedResult(`${mount.address} needs ${names}, which this process cannot find or run.`, fix))
     }
   }
   if (found.size > 0) tell('programs', okResult([...found].join(', ')))
@@ -165,7 +165,7 @@ export async function checkOcr({ mounts, positionOf }: CheckContext, { tell, doi
     if (missing.length === 0) continue
     const what =
       installed === undefined
-        ? 'tesseract is not on the PATH of this process'
+        ? 'tesseract is not on the PATH of this process, or does not run'
         : `tesseract lacks the languages ${missing.join(', ')}`
     const packages = tesseractPackages(missing).slice(installed === undefined ? 0 : 1)
     const position = positionOf(['mounts', address, 'readings', 'ocr'])

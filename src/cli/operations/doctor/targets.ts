@@ -57,9 +57,10 @@ async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   if (protocol !== 'http:' || !isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
   if (status === undefined) return
-  if (status >= 400) return tell('guard', okResult('A foreign Host and Origin are refused'))
+  if (status >= 400)
+    return tell('guard', okResult(`A request with a foreign Host and Origin is refused (HTTP ${status})`))
   const found =
-    'The server accepts any Host and Origin header: a web page that is open on this machine could read what it serves.'
+    'The server accepts a foreign Host and Origin header: a web page that is open on this machine could read what it serves.'
   const fix = 'Make it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
   tell('guard', warningResult(found, fix))
 }
@@ -216,7 +217,7 @@ async function checkPort(
   { positionOf, local }: CheckContext,
   { tell }: CheckReporter,
 ): Promise<void> {
-  const where = `${host}:${port}`
+  const where = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const code = await tryPort(host, port)
   if (code === undefined) return tell('port', okResult(`${where} is free`))
   const at = positionOf(['http', 'listen'])
@@ -226,7 +227,7 @@ async function checkPort(
     return tell('port', warningResult(`Something listens at ${where} already. It may be hikidashi itself.`, fix))
   }
   const fix =
-    code === 'EACCES'
+    code === 'EACCES' && port < 1024
       ? `Use a port of 1024 or more: ${at}`
       : code === 'EADDRNOTAVAIL'
         ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`

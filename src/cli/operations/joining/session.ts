@@ -216,7 +216,8 @@ const repeatedEnd = {
 }
 const unknownEffect = {
   code: -32603,
-  message: 'The server ended while the tool ran. Check the effects of the tool before you call it again.',
+  message:
+    'The server ended before it answered, and the tool may have run. Check its effects before you call it again.',
 }
 
 function memberOf(value: unknown, name: string): unknown {

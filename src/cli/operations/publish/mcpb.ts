@@ -114,7 +114,7 @@ interface Manifest {
  * Returns a package and its dependencies at run time, placed as npm places them: flat, and a second version below its dependent. It
  * resolves packages as Node does, so it works with any layout of an installation.
  *
- * @throws CommandError for a dependency that is not installed.
+ * @throws CommandError for a dependency that is not installed and not optional.
  */
 export async function placePackages(root: string): Promise<readonly PlacedPackage[]> {
   const { name } = await manifestOf(root)

@@ -44,7 +44,7 @@ export const t = createWords({
   ],
   filterNames: ['Filter the names by “{query}”', '名前を「{query}」で絞り込む'],
   more: ['Show more', '続きを表示'],
-  failed: ['{address} does not answer: {reason}', '{address} が応答しません: {reason}'],
+  failed: ['The search at {address} failed: {reason}', '{address} の検索に失敗しました: {reason}'],
   retry: ['Try again', '再試行'],
   showInTree: ['Show in tree', 'ツリーで表示'],
   pick: ['Add to the basket', 'バスケットに追加'],

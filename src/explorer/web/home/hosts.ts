@@ -1,13 +1,15 @@
 /** Placeholder for a token: the page never shows a real one. */
 const tokenHere = 'YOUR_TOKEN'
 
-/** Returns a name that every host accepts: at most 60 lower-case letters, digits, `-` and `_`. */
+/** Returns a name that every host accepts: at most 60 lower-case letters, digits, `-` and `_`, without `-` at its ends. */
 export function serverNameForHosts(name: string): string {
   const plain = name
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-  return plain === '' ? 'hikidashi' : plain.slice(0, 60)
+    .replace(/^-+/, '')
+    .slice(0, 60)
+    .replace(/-+$/, '')
+  return plain === '' ? 'hikidashi' : plain
 }
 
 /**

@@ -112,7 +112,7 @@ export const BasketExport: typeof import('../basket/export.tsx').BasketExport = 
     told.value = t('working')
     try {
       const { text, tokens } = await assemble(requireConnection(), basketPlan.value, basketSettings.value)
-      told.value = (await copyToClipboard(text)) ? t('copied', { count: tokens }) : t('copyFailed')
+      told.value = (await copyToClipboard(text)) ? t('copied', { count: tokens }) : own('copyFailed')
     } catch (error) {
       told.value = errorSentence(error)
     }

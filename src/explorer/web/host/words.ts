@@ -31,6 +31,7 @@ export const t = createWords({
     '会話に内容を渡しました（{tokens} トークン）。',
   ],
   failed: ['The conversation could not be updated: {reason}', '会話に渡せませんでした: {reason}'],
+  copyFailed: ['The host did not let the page copy.', 'ホストがコピーを許可しませんでした。'],
   noContext: [
     'This host accepts no context from pages. Copy the basket instead.',
     'このホストはページからのコンテキストを受け付けません。代わりにバスケットをコピーしてください。',

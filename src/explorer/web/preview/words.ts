@@ -130,10 +130,7 @@ export const t = createWords({
   openFolder: ['Open its folder', 'フォルダーを開く'],
   searchFor: ['Search for “{name}”', '「{name}」を検索'],
   empty: ['This resource is empty.', 'このリソースの内容は空です。'],
-  emptyFolder: [
-    'This folder is empty. New files appear here by themselves.',
-    'このフォルダーは空です。追加されたファイルは自動で表示されます。',
-  ],
+  emptyFolder: ['This folder is empty.', 'このフォルダーは空です。'],
   binary: ['{size} of binary data', 'バイナリデータ（{size}）'],
   parts: ['Parts', '部分'],
   uri: ['URI', 'URI'],

@@ -11,7 +11,10 @@ const minIntervalMs = 1000
 let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Announces a sentence to users who cannot see a change. Of several sentences within {@link minIntervalMs}, announces only the last. */
+/**
+ * Announces a sentence to users who cannot see a change. A sentence less than {@link minIntervalMs} after the last announcement waits
+ * until that time has passed; of several waiting ones, only the last is announced.
+ */
 export function announce(sentence: string): void {
   clearTimeout(timer)
   timer = setTimeout(
