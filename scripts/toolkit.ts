@@ -109,7 +109,7 @@ function firstSentence(text: string): string {
   return (/^.*?[.!?](?= |$)/.exec(line ?? '')?.[0] ?? line ?? '').replaceAll('|', '\\|')
 }
 
-const marker = '<!-- The tables below are written by `npm run toolkit`. -->\n'
+const marker = '<!-- The tables below are written by `npm run schema`. -->\n'
 
 /** Replaces the tables in the page by those of the current sources. */
 export function withTables(text: string): string {

@@ -96,7 +96,8 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   programs?(options: Options): SourcePrograms | undefined
   /**
    * How changes reach the replicas. `polled`: one replica at a time watches the source. `seen`: each watches it, and notifies the
-   * others of changes that they may not see, as on a network file system. Default: the source itself notifies each of them.
+   * others of changes that they may not see, as on a network file system. Default: the source itself notifies each of them, or it has no
+   * `watch`.
    */
   readonly changes?: 'polled' | 'seen'
   /** Whether the source polls by itself if a mount has `poll`: its lists have no versions to compare. */

@@ -376,7 +376,7 @@ describe('from the installed package', () => {
 
 test('docs/toolkit.md has every export of the package', () => {
   const page = textOf('docs/toolkit.md')
-  // Run "npm run toolkit" to write the tables.
+  // Run "npm run schema" to write the tables.
   expect(withTables(page)).toBe(page)
   expect(page.match(/^## /gm)?.length).toBe(entryPoints().length)
   expect(page).toContain('| `createCatalog` | function | Mounts providers at addresses. |')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type LoadOptions, loadConfig } from '../../src/config/load.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
+import * as declarations from '../../src/providers/table.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -90,6 +91,9 @@ describe('a valid configuration', () => {
 })
 
 describe('an error in a configuration', () => {
+  const names = Object.keys(declarations)
+    .map((name) => JSON.stringify(name))
+    .join(' or ')
   test.each([
     ['/healthz', {}],
     ['/readyz', {}],
@@ -249,7 +253,7 @@ describe('an error in a configuration', () => {
     ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: The value is an array. It must be an object.'],
     [
       '{ "mounts": { "file:///a": { "root": "." } } }',
-      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "api" or "env" or "files" or "gcs" or "gdrive" or "git" or "inline" or "metrics" or "mysql" or "packages" or "postgres" or "prompts" or "remote" or "results" or "s3" or "screen" or "search" or "settings" or "sqlite" or "web".',
+      `1:15: mounts["file:///a"].provider: The key is missing. Add it: ${names}.`,
     ],
     [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: This key is unknown.'],
     [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This is not an address to listen on.'],
