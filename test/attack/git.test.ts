@@ -168,7 +168,7 @@ describe('hostile refs and paths in requests:', () => {
     expect(await asked.text('log', { path: '-x' })).toContain('odd names')
   })
 
-  test('of the syntax of revisions, only names and ids are accepted (GT06)', async () => {
+  test('revisions of git such as HEAD~1 or main@{u} are absent: only names and ids are accepted (GT06)', async () => {
     const { first } = fillPlainly(repository)
     expect(carelessly(repository, 'rev-parse', 'HEAD@{1}').trim()).toBe(first)
     const asked = await open()
@@ -326,7 +326,7 @@ describe('programs that a repository tells git to run:', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('a repository inside a committed directory is not entered (GT19)', async () => {
+  test('a repository inside a committed directory is not entered, and none is looked for above the configured directory (GT19)', async () => {
     fillPlainly(repository)
     const nested = folder.repository('repository/nested', { bare: true })
     nested.git('config', 'core.bare', 'false')
@@ -659,7 +659,7 @@ describe('files of a git directory that point elsewhere:', () => {
     await expectNothingAt(asked, ancestor)
   })
 
-  test('with the option "refs", only these refs are served (GT29)', async () => {
+  test('with the option "refs", only the refs that match it are served (GT29)', async () => {
     const { first, second } = fillPlainly(repository)
     repository.git('branch', 'public/a', first)
     repository.git('tag', 'v1', second)
@@ -747,7 +747,7 @@ describe('hostile git objects:', () => {
     expect(await outcome(asked.read(`deep/${'d/'.repeat(400)}d0`))).toBe('not-found')
   })
 
-  test('a damaged object gives an error, and no part of its content (GT26)', async () => {
+  test('a damaged object gives an error and no part of its content, and other objects are served (GT26)', async () => {
     fillPlainly(repository)
     const put = (path: string, text: string) => {
       repository.write(path, text)
@@ -806,7 +806,7 @@ describe('hostile git objects:', () => {
     expect(await asked.text('HEAD/loose.txt')).toBe('loose\n')
   })
 
-  test('while a branch moves, and objects are packed and pruned, each read gives one whole version (GT27)', async () => {
+  test('while a branch moves, and objects are packed and pruned, each read gives one whole version, and a pruned commit is absent afterwards (GT27)', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     const texts = new Set(['one\n', 'one\ntwo\n'])

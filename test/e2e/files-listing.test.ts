@@ -63,7 +63,7 @@ describe.each([
       }
   })
 
-  test('equals a sorted list of names for any tree and any cursor', async () => {
+  test('equals the sorted list of files after the cursor, for any tree and any cursor', async () => {
     const segment = fc.stringMatching(/^[ab.\- 𠮷\uff61]{1,3}$/u).filter((name) => name !== '.' && name !== '..')
     const paths = fc.array(fc.array(segment, { minLength: 1, maxLength: 3 }), { maxLength: 12 })
     const provider = await open({}, portable)
