@@ -131,21 +131,24 @@ describe.each(Object.entries(services))('the service of %s', (_, ask) => {
     await expect(ask('http://localhost:9', { resolve })).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test.runIf(process.platform === 'linux')('is not connected to once its name resolves to an address that is not allowed', async () => {
-    const [allowed, other] = await startPair()
-    const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
-    const network: ServiceNetwork = {
-      allowAddresses: ['127.0.0.2'],
-      resolve: (host, done) => createNames(names).resolve(host, done),
-    }
-    const base = `http://service.test:${allowed.port}`
-    await ask(base, network)
-    const before = allowed.asked.length
-    expect(before).toBeGreaterThan(0)
-    names['service.test'] = ['127.0.0.1']
-    await expect(ask(base, network)).rejects.toMatchObject({ kind: 'unavailable' })
-    expect([allowed.asked.length, other.asked]).toEqual([before, []])
-  })
+  test.runIf(process.platform === 'linux')(
+    'is not connected to once its name resolves to an address that is not allowed',
+    async () => {
+      const [allowed, other] = await startPair()
+      const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
+      const network: ServiceNetwork = {
+        allowAddresses: ['127.0.0.2'],
+        resolve: (host, done) => createNames(names).resolve(host, done),
+      }
+      const base = `http://service.test:${allowed.port}`
+      await ask(base, network)
+      const before = allowed.asked.length
+      expect(before).toBeGreaterThan(0)
+      names['service.test'] = ['127.0.0.1']
+      await expect(ask(base, network)).rejects.toMatchObject({ kind: 'unavailable' })
+      expect([allowed.asked.length, other.asked]).toEqual([before, []])
+    },
+  )
 
   test('cannot redirect a request: it gets an error, and its target is not connected to', async () => {
     const service = await startService()

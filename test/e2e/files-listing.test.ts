@@ -243,7 +243,7 @@ test('a listing that skips from directory to directory finds each directory once
   expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
 })
 
-test('many listings at once are complete, also if one of them is aborted', async () => {
+test('many listings at once are complete, also if another one is aborted', async () => {
   folder.write(Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`f${i}`, ''])))
   await sleep(30)
   const provider = await open()

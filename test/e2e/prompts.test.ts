@@ -108,7 +108,7 @@ describe.each(some)('the client $name', (era) => {
       expect(JSON.stringify(await client.getPrompt({ name: 'key' }))).toContain('Use [redacted] for it.')
     })
 
-    test('gets clear errors, which do not disclose hidden prompts', async () => {
+    test('gets an error that names a missing argument, and the same error for a hidden prompt or resource as for an absent one', async () => {
       const refused = async (name: string, given?: Readonly<Record<string, string>>) => {
         const asked = client.getPrompt(given === undefined ? { name } : { name, arguments: given })
         return asked.then(

@@ -243,7 +243,7 @@ describe('over HTTP, with tokens,', () => {
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  test('a caller who may not write gets 404 for the POST', async () => {
+  test('a caller who may not write gets 404 for the POST, as for a mount that does not exist', async () => {
     const seen = async (path: string, token: string | undefined, method = 'POST') => {
       const response = await fetch(new URL(path, server.url), {
         method,
