@@ -106,7 +106,7 @@ describe('XML and HTML in documents:', () => {
     expect(await read('html', Buffer.from(source))).not.toContain('root:')
   })
 
-  test('elements nested a million deep are refused (BM06, BM16)', async () => {
+  test('a Word document and a page with elements nested a million deep are refused (BM06, BM16)', async () => {
     expect(await read('docx', docx({ body: '<w:sdt>'.repeat(1_000_000) }))).toMatch(
       /^invalid unreadable: .*nested too deep/,
     )

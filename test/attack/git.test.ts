@@ -472,7 +472,7 @@ describe('files of a git directory that point elsewhere:', () => {
     secret = other.commit('secret')
   })
 
-  test('objects are not read from a repository that was not named (GT16)', async () => {
+  test('objects of another repository are read only if the option "alternates" names it (GT16)', async () => {
     fillPlainly(repository)
     const alternates = join(repository.gitDir, 'objects/info/alternates')
     writeFileSync(alternates, `${other.gitDir}/objects\n`)
@@ -489,7 +489,7 @@ describe('files of a git directory that point elsewhere:', () => {
     expect(await outcome(git({ repository: repository.dir, alternates: [between.dir] }))).toBe('unavailable')
   })
 
-  test('objects of an alternate that is added later are unavailable or absent (GT16)', async () => {
+  test('objects of an alternate that is added after the start are unavailable or absent (GT16)', async () => {
     fillPlainly(repository)
     const late = await git({ repository: repository.dir })
     opened.push(late)
@@ -514,7 +514,7 @@ describe('files of a git directory that point elsewhere:', () => {
     expect(await outcome(git({ repository: repository.dir }))).toBe('unavailable')
   })
 
-  test('a .git file opens no repository that does not point back to it (GT17)', async () => {
+  test('a .git file opens only a repository that points back to it (GT17)', async () => {
     const dir = join(folder.path, 'fake')
     mkdirSync(dir)
     writeFileSync(join(dir, '.git'), `gitdir: ${other.gitDir}\n`)

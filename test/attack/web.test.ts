@@ -269,7 +269,7 @@ describe('a hostile web origin:', () => {
     expect(await readerOf()()).toMatchObject({ mimeType: 'text/html' })
   })
 
-  test('the origin of a mount is matched by its exact name and port (SS08)', async () => {
+  test('the origin of a mount is matched by its port and its exact name, apart from letter case (SS08)', async () => {
     const names = createNames({
       'allowed.test': ['127.0.0.1'],
       'allowed.test.evil.test': ['127.0.0.1'],

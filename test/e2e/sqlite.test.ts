@@ -384,7 +384,7 @@ describe('the file of an SQLite database', () => {
     expect(await count()).toBe(3)
   })
 
-  test('that is no database, is no regular file, or has a link as its journal is refused with the reason', async () => {
+  test('that is no database, is no regular file, or has a link as its journal is refused with the reason, and an empty file is a database without tables', async () => {
     folder.write({
       'text.db':
         'this is a text and no database of anything, however long it may be made to be, again and again and again',

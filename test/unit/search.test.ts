@@ -227,7 +227,7 @@ describe('the configuration of a search', () => {
     expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: The list is empty.'])
   })
 
-  test('with "*" covers all mounts that can be indexed', async () => {
+  test('with "*" covers all mounts that can be indexed, and is refused if there are none', async () => {
     const file = join(folder, 'everything.json')
     await mkdir(join(folder, 'everything'))
     const mounts = {
