@@ -225,7 +225,7 @@ function fillBoth(): void {
   }
 }
 
-describe('links that appear after a configuration was judged:', () => {
+describe('links that appear after a configuration was checked:', () => {
   test('without links, all mounts of an untrusted configuration are served', async () => {
     fillBoth()
     const text = await allOf(await viewOf(await planned(false)))
@@ -233,7 +233,7 @@ describe('links that appear after a configuration was judged:', () => {
   })
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of an untrusted configuration, if it appears before the first use',
+    'a link in the place of %s does not lead out of the folder of an untrusted configuration, if it appears before the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -243,7 +243,7 @@ describe('links that appear after a configuration was judged:', () => {
   )
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of an untrusted configuration, if it appears after the first use',
+    'a link in the place of %s does not lead out of the folder of an untrusted configuration, if it appears after the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -254,7 +254,7 @@ describe('links that appear after a configuration was judged:', () => {
   )
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of a trusted configuration with "linkedRoots": false',
+    'a link in the place of %s does not lead out of the folder of a trusted configuration with "linkedRoots": false',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(true, { linkedRoots: false }))

@@ -398,7 +398,7 @@ describe('rows of PostgreSQL', () => {
     await expect(textOf(provider, 'orders/rows/1,a~2cb~2f3')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('refuse invalid parameters', async () => {
+  test('are refused if a parameter is invalid', async () => {
     const provider = await open({ rows: { limit: 50 } })
     for (const params of [
       ...[{ limit: '0' }, { limit: '51' }, { limit: '1e3' }, { limit: '-1' }, { limit: '' }, { limit: '1;' }],

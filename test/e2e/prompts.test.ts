@@ -158,7 +158,7 @@ describe.each(transports)('the client of hikidashi over %s', (transport) => {
   })
   afterAll(() => view?.close?.())
 
-  test('lists and fills in the prompts that the server offers', async () => {
+  test('lists, fills in and completes the prompts that the server offers, and passes on its errors', async () => {
     const { prompts } = view
     if (prompts === undefined) throw new Error('there are no prompts')
     const { items } = await prompts.list()

@@ -206,7 +206,7 @@ describe('rows of SQLite', () => {
     expect(await jsonOf(provider, 'keyless/rows')).toMatchObject({ key: [], next: null })
   })
 
-  test('have keys of any type, and all keys differ', async () => {
+  test('have keys of any type, each different from all others, by which they are read', async () => {
     const keys = ['1', "'1'", "x'31'", '1.5', 'é', "'it''s'", "'x''00'''", '-9223372036854775808', '1e+300']
     writer.exec(`INSERT INTO anything VALUES (1, 'whole'), ('1', 'text'), (x'31', 'bytes'), (1.5, 'real'), ('é', 'letter'),
       ('''it''''s''', 'quoted'), ('x''00''', 'looks like bytes'), (-9223372036854775808, 'least'), (1e300, 'large')`)
