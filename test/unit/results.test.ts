@@ -256,7 +256,7 @@ test('results are listed after any path, for any ids', async () => {
 })
 
 describe('the lookup of a result', () => {
-  test('finds the same prompt in any spacing, newest first', async () => {
+  test('finds the same prompt in any spacing, character width and letter case, newest first', async () => {
     const own = fresh()
     const old = await own.put(analysisOf('Is  ＴＴＬ good?', { rounds: 1 }))
     const newer = await own.put(analysisOf('is TTL good?\n', { rounds: 2, taskType: 'critical' }))
