@@ -674,7 +674,7 @@ requires(
     120_000,
   )
 
-  test('with a changed password or a connection limit, MySQL is unavailable with the reason; with a revoked privilege, its tables are absent; each recovers without a restart', async () => {
+  test('with a changed password or a connection limit, MySQL is unavailable with the reason; with a revoked privilege, the tables without it are absent; each recovers without a restart', async () => {
     const provider = await open()
     await answers(provider)()
     await server.run("ALTER USER reader@'%' IDENTIFIED BY 'another-one'")

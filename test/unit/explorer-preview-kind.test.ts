@@ -11,7 +11,7 @@ const bytes = (text: string) => Uint8Array.from(text, (character) => character.c
 const kindOf = (mimeType: string | undefined, text: string, uri = 'file:///x') => shapeOf({ uri, mimeType, text }).kind
 
 describe('the preview of a content', () => {
-  test('depends on its MIME type, and that of an empty content is empty', () => {
+  test('depends on its MIME type, and is "empty" if the content is empty', () => {
     expect(kindOf('text/markdown; charset=utf-8', '# a')).toBe('markdown')
     expect(kindOf('TEXT/HTML', '<p>')).toBe('page')
     expect(kindOf('image/svg+xml', '<svg/>')).toBe('drawing')
