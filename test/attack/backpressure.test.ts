@@ -17,7 +17,7 @@ const { fresh, small, large } = freshWires(() => arena.world)
 
 describe('a client that writes more than the limits:', () => {
   eachWire(stdioNames)(
-    'a line of 100 MB is not kept in memory, and the next message is answered, over %s (JR17)',
+    'a line of 100 MB gets a parse error without being kept in memory, and the next message is answered, over %s (JR17)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -34,7 +34,7 @@ describe('a client that writes more than the limits:', () => {
     60_000,
   )
 
-  test('a line without an end gets a parse error when the input ends (JR17)', async () => {
+  test('a line of 6 MiB without an end gets a parse error when the input ends, and the server exits with code 0 (JR17)', async () => {
     const wire = await fresh('2025-11-25')
     await wire.pipe.write(Buffer.alloc(6 * 1024 * 1024, '['))
     wire.target.input.end()
@@ -43,7 +43,7 @@ describe('a client that writes more than the limits:', () => {
   })
 
   eachWire(stdioNames)(
-    'thousands of reads at once each get the content or a "busy" error over %s (JR31)',
+    'thousands of reads at once each get the content or a "busy" error, in bounded memory, over %s (JR31)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -61,7 +61,7 @@ describe('a client that writes more than the limits:', () => {
   )
 
   eachWire(revisions)(
-    'thousands of reads at once each get the content or status 503 over http %s (JR31)',
+    'thousands of reads at once each get the content or status 503, in bounded memory, over http %s (JR31)',
     async (version) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
       const before = arena.http.facts().resident
@@ -83,7 +83,7 @@ describe('a client that writes more than the limits:', () => {
   )
 })
 
-describe('sources that do not answer:', () => {
+describe('reads that could use up the server:', () => {
   test.each(stdioNames)(
     'reads of 64 FIFOs at once get "not found", and the next request is answered, over %s (PT27)',
     async (name) => {
@@ -108,7 +108,7 @@ describe('sources that do not answer:', () => {
     },
   )
 
-  test('a flood of large reads leaves at most eight file descriptors open', async () => {
+  test('a flood of large reads leaves at most eight more file descriptors open than before', async () => {
     const wire = arena.wire('http 2026-07-28')
     const before = arena.http.facts().descriptors
     await Promise.all(Array.from({ length: volumeOf(40, 12) }, () => arena.read(wire, large().uri)))

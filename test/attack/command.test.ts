@@ -119,7 +119,7 @@ describe('the built command hikidashi serve', () => {
     expect(await ended(wire.target, soon)).toBeDefined()
   })
 
-  test('does not keep a line of 100 MB in memory (JR17)', async () => {
+  test('does not keep a line of 100 MB in memory, and answers the next message (JR17)', async () => {
     const wire = wires[0]!
     const before = wire.target.facts().resident
     const block = Buffer.alloc(1024 * 1024, 'x')

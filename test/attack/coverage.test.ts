@@ -23,7 +23,7 @@ describe('the attack corpus:', () => {
     if (!(section in notApplicableSections)) expect(without).toEqual([])
   })
 
-  test('no row has both a test and a reason, and each reason belongs to a row', () => {
+  test('no row has both a test and a reason to have none, and each such reason belongs to a row or section', () => {
     const all = new Set(Object.values(rows).flat())
     for (const [id, reason] of Object.entries(notApplicable)) {
       expect(all, id).toContain(id)
@@ -36,7 +36,7 @@ describe('the attack corpus:', () => {
     }
   })
 
-  test('the table of rows has the known number of rows in each section, and each section has a name', () => {
+  test('the table of rows has the known number of rows in each section, each section has a name, and each id is unique and begins with its section', () => {
     expect(Object.fromEntries(Object.entries(rows).map(([section, ids]) => [section, ids.length]))).toEqual({
       PT: 36,
       UR: 21,

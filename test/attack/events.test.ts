@@ -11,11 +11,11 @@ describe('webhooks of events:', () => {
     ['an address of this machine', 'https://127.0.0.1/hook'],
     ['an address of a private network', 'https://10.0.0.1/hook'],
     ['an address of a metadata service', 'https://169.254.169.254/latest'],
-    ['an IPv6 address that embeds one', 'https://[::ffff:127.0.0.1]/hook'],
+    ['an IPv6 address that embeds the address of this machine', 'https://[::ffff:127.0.0.1]/hook'],
     ['a name that resolves to this machine', 'https://localhost/hook'],
     ['the name of a metadata service', 'https://metadata.google.internal/'],
     ['the port of a database', 'https://example.org:5432/'],
-  ])('nothing is sent to %s (EV01)', async (_, url) => {
+  ])('a subscription for %s is refused, and nothing is sent there (EV01)', async (_, url) => {
     const { client, endpoint, paramsOf } = await start({ allowAddresses: [] })
     const { port } = endpoint
     const target = /:\d+\//.test(url) || url.includes('metadata') ? url : url.replace('/hook', `:${port}/hook`)
@@ -39,7 +39,7 @@ describe('webhooks of events:', () => {
     expect(endpoint.events()).toEqual([])
   })
 
-  test('a redirect is not followed (EV03)', async () => {
+  test('a redirect by an endpoint is not followed (EV03)', async () => {
     const target = await startEndpoint()
     cleanups.push(target.close)
     const { source, endpoint, subscribe } = await start({

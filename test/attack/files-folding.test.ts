@@ -94,7 +94,7 @@ requires(
     },
   )
 
-  test('doctor says that changes on a disk that ignores letter case are found by comparing (PT36)', () => {
+  test('doctor says that changes on a disk that ignores letter case are found by comparing its files (PT36)', () => {
     const env = { PATH: process.env.PATH ?? '', HOME: home, XDG_STATE_HOME: join(home, 'state') }
     const said = execFileSync(process.execPath, [bundled('cli/main'), 'doctor'], { cwd: root, env, encoding: 'utf8' })
     expect(said).toMatch(/^note +changes +file:.*: its file system reports no changes, so the files are compared/m)

@@ -80,7 +80,7 @@ requires(
       expect(await textAt(provider, path), path).toBe('!not-found')
   })
 
-  test('a root that is unmounted and mounted again is opened again by its path, and not through a link (PT26)', async () => {
+  test('a root that is unmounted and mounted again is opened again by its path, with its changes reported, but not through a link (PT26)', async () => {
     mount('m', '-t', 'tmpfs', 'tmpfs')
     folder.write({ 'm/old': 'old' })
     const root = folder.at('m')

@@ -114,7 +114,7 @@ function link(path: string, target: string): void {
 }
 
 describe('links in a folder without a configuration:', () => {
-  test('without links, all entries are found', async () => {
+  test('without links, the standard set-up finds all entries that it looks for', async () => {
     fill(folder.root, own)
     const { complete } = await planSetUp([folder.root])
     const planned = await complete()
@@ -153,7 +153,7 @@ describe('links in a folder without a configuration:', () => {
   )
 
   test.each(['.claude/commands', 'skills'])(
-    'a link in the place of %s to a place inside the folder is left out too',
+    'a link in the place of %s is left out even if it leads to a place inside the folder',
     async (path) => {
       folder.write({ 'private/a.md': own, 'private/one/SKILL.md': `---\nname: one\ndescription: x\n---\n` })
       link(path, folder.at('private'))
@@ -225,7 +225,7 @@ function fillBoth(): void {
   }
 }
 
-describe('links that appear after a configuration was judged:', () => {
+describe('links that appear after a configuration was checked:', () => {
   test('without links, all mounts of an untrusted configuration are served', async () => {
     fillBoth()
     const text = await allOf(await viewOf(await planned(false)))
@@ -233,7 +233,7 @@ describe('links that appear after a configuration was judged:', () => {
   })
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of an untrusted configuration, if it appears before the first use',
+    'a link in the place of %s does not lead out of the folder of an untrusted configuration, if it appears before the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -243,7 +243,7 @@ describe('links that appear after a configuration was judged:', () => {
   )
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of an untrusted configuration, if it appears after the first use',
+    'a link in the place of %s does not lead out of the folder of an untrusted configuration, if it appears after the first use',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(false))
@@ -254,7 +254,7 @@ describe('links that appear after a configuration was judged:', () => {
   )
 
   test.each(paths)(
-    'a link in the place of %s does not lead out of a trusted configuration with "linkedRoots": false',
+    'a link in the place of %s does not lead out of the folder of a trusted configuration with "linkedRoots": false',
     async (path) => {
       fillBoth()
       const view = await viewOf(await planned(true, { linkedRoots: false }))
@@ -285,7 +285,7 @@ describe('a repository of an untrusted configuration', () => {
   })
   afterEach(() => repositories.dispose())
 
-  test('is not opened behind a link', async () => {
+  test('is not opened behind a link that has taken its place', async () => {
     const other = repositories.repository('other')
     other.write('a.txt', canary)
     other.commit(canary)
@@ -306,7 +306,7 @@ describe('a path that no user named', () => {
   const read = (path: string, symlinks: 'deny' | 'beneath') =>
     openWithin(folder.at(path), { folder: folder.root, symlinks }, async ({ at }) => readFileSync(at, 'utf8'))
 
-  test('is opened segment by segment, and never through a link that leads out', async () => {
+  test('is opened through a link inside the folder only if such links are allowed, and never through a link that leads out', async () => {
     folder.write({ 'a/b/c.txt': own })
     writeFileSync(join(folder.outside, 'c.txt'), canary)
     symlinkSync(folder.outside, folder.at('out'))

@@ -168,7 +168,7 @@ describe('hostile refs and paths in requests:', () => {
     expect(await asked.text('log', { path: '-x' })).toContain('odd names')
   })
 
-  test('of the syntax of revisions, only names and ids are accepted (GT06)', async () => {
+  test('revisions of git such as HEAD~1 or main@{u} are absent: only names and ids are accepted (GT06)', async () => {
     const { first } = fillPlainly(repository)
     expect(carelessly(repository, 'rev-parse', 'HEAD@{1}').trim()).toBe(first)
     const asked = await open()
@@ -326,7 +326,7 @@ describe('programs that a repository tells git to run:', () => {
     expect(traps.sprung()).toEqual([])
   })
 
-  test('a repository inside a committed directory is not entered (GT19)', async () => {
+  test('a repository inside a committed directory is not entered, and none is looked for above the configured directory (GT19)', async () => {
     fillPlainly(repository)
     const nested = folder.repository('repository/nested', { bare: true })
     nested.git('config', 'core.bare', 'false')
@@ -472,7 +472,7 @@ describe('files of a git directory that point elsewhere:', () => {
     secret = other.commit('secret')
   })
 
-  test('objects are not read from a repository that was not named (GT16)', async () => {
+  test('objects of another repository are read only if the option "alternates" names it (GT16)', async () => {
     fillPlainly(repository)
     const alternates = join(repository.gitDir, 'objects/info/alternates')
     writeFileSync(alternates, `${other.gitDir}/objects\n`)
@@ -489,7 +489,7 @@ describe('files of a git directory that point elsewhere:', () => {
     expect(await outcome(git({ repository: repository.dir, alternates: [between.dir] }))).toBe('unavailable')
   })
 
-  test('objects of an alternate that is added later are unavailable or absent (GT16)', async () => {
+  test('objects of an alternate that is added after the start are unavailable or absent (GT16)', async () => {
     fillPlainly(repository)
     const late = await git({ repository: repository.dir })
     opened.push(late)
@@ -514,7 +514,7 @@ describe('files of a git directory that point elsewhere:', () => {
     expect(await outcome(git({ repository: repository.dir }))).toBe('unavailable')
   })
 
-  test('a .git file opens no repository that does not point back to it (GT17)', async () => {
+  test('a .git file opens only a repository that points back to it (GT17)', async () => {
     const dir = join(folder.path, 'fake')
     mkdirSync(dir)
     writeFileSync(join(dir, '.git'), `gitdir: ${other.gitDir}\n`)
@@ -659,7 +659,7 @@ describe('files of a git directory that point elsewhere:', () => {
     await expectNothingAt(asked, ancestor)
   })
 
-  test('with the option "refs", only these refs are served (GT29)', async () => {
+  test('with the option "refs", only the refs that match it are served (GT29)', async () => {
     const { first, second } = fillPlainly(repository)
     repository.git('branch', 'public/a', first)
     repository.git('tag', 'v1', second)
@@ -747,7 +747,7 @@ describe('hostile git objects:', () => {
     expect(await outcome(asked.read(`deep/${'d/'.repeat(400)}d0`))).toBe('not-found')
   })
 
-  test('a damaged object gives an error, and no part of its content (GT26)', async () => {
+  test('a damaged object gives an error and no part of its content, and other objects are served (GT26)', async () => {
     fillPlainly(repository)
     const put = (path: string, text: string) => {
       repository.write(path, text)
@@ -806,7 +806,7 @@ describe('hostile git objects:', () => {
     expect(await asked.text('HEAD/loose.txt')).toBe('loose\n')
   })
 
-  test('while a branch moves, and objects are packed and pruned, each read gives one whole version (GT27)', async () => {
+  test('while a branch moves, and objects are packed and pruned, each read gives one whole version, and a pruned commit is absent afterwards (GT27)', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     const texts = new Set(['one\n', 'one\ntwo\n'])

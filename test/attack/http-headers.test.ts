@@ -8,7 +8,7 @@ const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)
 
 describe('HTTP headers of a request:', () => {
-  test('types that any web page may post are refused with 415 (HT06)', async () => {
+  test('a Content-Type that any web page may post, or that is not application/json, is refused with 415 (HT06)', async () => {
     for (const type of [
       'text/plain',
       'text/plain;charset=UTF-8',
@@ -47,7 +47,7 @@ describe('HTTP headers of a request:', () => {
     else expectRefused(long as Answer, [431, 400], 'long')
   })
 
-  test('an Accept that allows neither form of an answer is refused with 406, any other is served (HT08)', async () => {
+  test('an Accept header that allows neither JSON nor an event stream is refused with 406, and any other is served (HT08)', async () => {
     for (const accept of [
       'text/html',
       'image/*',
@@ -112,7 +112,7 @@ describe('HTTP headers of a request:', () => {
     }
   })
 
-  test('a name in a header that differs from the body in any byte is refused with -32020 (HT11)', async () => {
+  test('an Mcp-Name header that differs from the URI in the body in any byte is refused with -32020 (HT11)', async () => {
     const { uri } = control()
     const others = [
       undefined,
@@ -143,7 +143,7 @@ describe('HTTP headers of a request:', () => {
     expectRefused(spaced, 400, 'a space behind')
   })
 
-  test('a header value with the base64 sentinel is decoded strictly, or refused (HT12)', async () => {
+  test('an Mcp-Name header in the base64 form is decoded if it is exactly that form, and refused otherwise (HT12)', async () => {
     // One whose base64 ends in padding, which may not be left out.
     const uris = [control().uri, `${arena.world.address}/abc`]
     const uri = uris.find((one) => Buffer.byteLength(one) % 3 !== 0) ?? expect.fail('neither has padding')
@@ -186,14 +186,14 @@ describe('HTTP headers of a request:', () => {
     expectRefused(await ask({ 'mcp-name': url }, bodyOf({ uri: odd })), 400, url)
   })
 
-  test('a value that looks like the base64 sentinel must be encoded (HT13)', async () => {
+  test('a URI that looks like the base64 form of a header must be encoded in the Mcp-Name header (HT13)', async () => {
     const uri = '=?base64?eA==?='
     expectRefused(await ask({ 'mcp-name': uri }, bodyOf({ uri })), 400, uri)
     const answer = await ask({ 'mcp-name': headerValue(uri) }, bodyOf({ uri }))
     expect(answer.message?.error?.code).toBe(-32602)
   })
 
-  test('a name beyond ASCII must be encoded (HT14)', async () => {
+  test('a URI beyond ASCII must be encoded in the Mcp-Name header (HT14)', async () => {
     const uri = `${arena.world.address}/ü.txt`
     expectRefused(await ask({ 'mcp-name': uri }, bodyOf({ uri })), 400, 'Latin-1')
     const utf8 = Buffer.from(uri).toString('latin1')

@@ -16,7 +16,7 @@ const arena = useArena({ limits: deadlines }, startFixture, { work: 60_000, only
 const { bodyOf, head, honest, own, tell } = rawOf(arena)
 
 describe('slow HTTP clients', () => {
-  test('have by default 10 seconds for headers, 30 for a request, and a minute to read an answer (HT18, HT21)', () => {
+  test('have by default 10 seconds for headers, 30 for a request, and a minute to read an answer, or 45 seconds without reading any of it (HT18, HT21)', () => {
     expect(defaultLimits).toMatchObject({ headersTime: 10_000, requestTime: 30_000, slow: 60_000, stalled: 45_000 })
   })
 

@@ -73,7 +73,7 @@ describe('answers for one principal are not given to another:', () => {
     }
   })
 
-  test('lists and resources that differ between principals are marked private, and a resource for all is marked public (CP02)', async () => {
+  test('lists, and resources of a mount with access rules, are marked private, and a resource of a public mount without rules is marked public (CP02)', async () => {
     for (const method of ['resources/list', 'resources/templates/list'])
       expect((await ask(server.url, tokens.ann, method)).json().result?.cacheScope).toBe('private')
     expect((await as('ann', 'docs://people/all.txt')).json().result?.cacheScope).toBe('private')

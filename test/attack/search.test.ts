@@ -166,7 +166,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s:', (wire) => {
   })
 })
 
-test('hits are private to the caller, even if the operator makes the resources public (DR12)', async () => {
+test('hits are marked as private to the caller, even if the operator makes the resources public (DR12)', async () => {
   const token = await server.token('reader')
   const uris = [`${searchAddress}?q=plain`, `${searchAddress}/plain`, `${searchAddress}/status.json`]
   for (const uri of uris) {

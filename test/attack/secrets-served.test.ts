@@ -156,7 +156,7 @@ describe('a server with secrets', () => {
     }
   })
 
-  test('lists the names of environment variables, and shows the value of an allowed one (SE09)', async () => {
+  test('lists the names of environment variables, and shows only the value of an allowed one (SE09)', async () => {
     for (const wire of arena.wires) {
       const names = (await below(wire, 'env://process')).map(({ uri }) => uri)
       expect(names).toContain('env://process/API_TOKEN')

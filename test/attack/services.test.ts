@@ -131,23 +131,26 @@ describe.each(Object.entries(services))('the service of %s', (_, ask) => {
     await expect(ask('http://localhost:9', { resolve })).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test.runIf(process.platform === 'linux')('is not connected to at another address of its name', async () => {
-    const [allowed, other] = await startPair()
-    const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
-    const network: ServiceNetwork = {
-      allowAddresses: ['127.0.0.2'],
-      resolve: (host, done) => createNames(names).resolve(host, done),
-    }
-    const base = `http://service.test:${allowed.port}`
-    await ask(base, network)
-    const before = allowed.asked.length
-    expect(before).toBeGreaterThan(0)
-    names['service.test'] = ['127.0.0.1']
-    await expect(ask(base, network)).rejects.toMatchObject({ kind: 'unavailable' })
-    expect([allowed.asked.length, other.asked]).toEqual([before, []])
-  })
+  test.runIf(process.platform === 'linux')(
+    'is not connected to once its name resolves to an address that is not allowed',
+    async () => {
+      const [allowed, other] = await startPair()
+      const names: Record<string, string[]> = { 'service.test': ['127.0.0.2'] }
+      const network: ServiceNetwork = {
+        allowAddresses: ['127.0.0.2'],
+        resolve: (host, done) => createNames(names).resolve(host, done),
+      }
+      const base = `http://service.test:${allowed.port}`
+      await ask(base, network)
+      const before = allowed.asked.length
+      expect(before).toBeGreaterThan(0)
+      names['service.test'] = ['127.0.0.1']
+      await expect(ask(base, network)).rejects.toMatchObject({ kind: 'unavailable' })
+      expect([allowed.asked.length, other.asked]).toEqual([before, []])
+    },
+  )
 
-  test('is not followed to the target of a redirect', async () => {
+  test('cannot redirect a request: it gets an error, and its target is not connected to', async () => {
     const service = await startService()
     const target = `http://127.0.0.1:${service.port}/jwks`
     const redirecting = await startWeb((_, response) => void response.writeHead(302, { location: target }).end('{}'))
@@ -161,7 +164,7 @@ describe.each(Object.entries(services))('the service of %s', (_, ask) => {
 describe('an answer with embeddings', () => {
   const ask = (url: string) => embed({ model: 'm', ollama: { url }, timeoutMs })
 
-  test('is read up to a limit, and not beyond it', async () => {
+  test('that is larger than the limit gives an error, and is not read to its end', async () => {
     let sent = 0
     const endless = await startWeb((_, response) => {
       const piece = Buffer.alloc(1024 * 1024, ' ')
@@ -177,7 +180,7 @@ describe('an answer with embeddings', () => {
     expect(sent).toBeLessThan(200)
   }, 60_000)
 
-  test('that breaks off, is not JSON or has another status is discarded, and not quoted', async () => {
+  test('that breaks off, is not JSON or has an error status gives an error that does not quote it', async () => {
     const answers: ((response: ServerResponse) => void)[] = [
       (response) => response.writeHead(200, { 'content-length': '100' }).write('a-secret', () => response.destroy()),
       (response) => void response.end('a-secret'),

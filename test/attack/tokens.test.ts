@@ -34,7 +34,7 @@ describe('the Authorization header:', () => {
       expect((await tokens.send(['Authorization', `${scheme} ${token}`])).status, scheme).toBe(200)
   })
 
-  test('a token in the query is ignored, and beside one in the header it is malformed (TK01)', async () => {
+  test('a token in the query or in a form is ignored, and one in the query beside one in the header makes the request malformed (TK01)', async () => {
     const token = await tokens.good.mint()
     expect(await tokens.send([], `/mcp?access_token=${token}`)).toEqual({ status: 401, challenge: tokens.challenge() })
     expect((await tokens.send(['Authorization', `Bearer ${token}`], `/mcp?access_token=${token}`)).status).toBe(400)
@@ -185,7 +185,7 @@ describe('signatures of tokens:', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('tokens with 400 unknown keys cause at most two fetches (TK04)', async () => {
+  test('tokens with 400 unknown keys cause at most two fetches of keys (TK04)', async () => {
     const before = tokens.good.requests.length
     for (let i = 0; i < 16; i++)
       await Promise.all(
@@ -201,7 +201,7 @@ describe('signatures of tokens:', () => {
     expect(tokens.good.requests.length - before).toBeLessThanOrEqual(2)
   })
 
-  test('another spelling of a token is the same token, or refused (TK22)', async () => {
+  test('another base64 spelling of a token is accepted or refused without an error, and a token with changed content is refused (TK22)', async () => {
     const token = await tokens.good.mint({ groups: ['staff'] })
     const [header = '', payload = '', signature = ''] = token.split('.')
     const last = signature.at(-1) ?? ''

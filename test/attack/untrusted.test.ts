@@ -193,7 +193,7 @@ describe('trust in a configuration', () => {
     await writeFile(file, JSON.stringify({ mounts: usable }))
   }
 
-  test('makes the same commands use all of it, until its content changes', async () => {
+  test('makes commands use all of its parts, until its content changes', async () => {
     await writeUsable()
     const given = await runHere(['trust', '--json'], options())
     expect(JSON.parse(given.out)).toMatchObject({ file: join(repository, 'hikidashi.json') })
@@ -211,7 +211,7 @@ describe('trust in a configuration', () => {
     expect((await runHere(['trust', '--list'], options())).out).toContain('changed since it was trusted')
   })
 
-  test('lists what it allows, without doing it, and is stored for this user only', async () => {
+  test('is given by a command that lists what it allows without doing it, and is stored for this user only', async () => {
     const given = await runHere(['trust'], options())
     for (const address of leftOut) expect(given.out).toContain(address)
     expect(given.out).toContain('starts the program sh -c')
@@ -296,7 +296,7 @@ describe('trust in a configuration', () => {
     expectSaid(await runHere(['ls'], options()))
   })
 
-  test('is needed before add puts a configuration into a host, unless the user names it', async () => {
+  test('is needed before hikidashi add puts a configuration into a host, unless the user names it with --config', async () => {
     const host = {
       ...options(),
       env: { ...options().env, HOME: join(home, 'user'), XDG_CONFIG_HOME: join(home, 'user') },
@@ -340,7 +340,7 @@ describe('settings that protect data:', () => {
     expect(await readdir(join(home, 'private'))).toEqual(['secret.md', 'token'])
   })
 
-  test('a secret outside the folder is left out, with a message', async () => {
+  test('a secret in a file outside the folder is left out, with a message', async () => {
     await write({ cursorSecret: { file: '../private/token' } })
     const result = await run(['ls'], options())
     expect(result.err).toContain('cursorSecret (reads ../private/token)')

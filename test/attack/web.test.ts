@@ -118,7 +118,7 @@ function readerOf(options: Partial<WebOptions> = {}) {
 }
 
 describe.each(Object.entries(hostsOf))('addresses that are always refused:', (row, hosts) => {
-  test.each(hosts)(`%s cannot be configured, and is not connected to (${row})`, async (host) => {
+  test.each(hosts)(`a mount of %s gives an error, and the address is not connected to (${row})`, async (host) => {
     const names = createNames(known)
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${sink.port}`
@@ -269,7 +269,7 @@ describe('a hostile web origin:', () => {
     expect(await readerOf()()).toMatchObject({ mimeType: 'text/html' })
   })
 
-  test('the origin of a mount is matched by its exact name and port (SS08)', async () => {
+  test('the origin of a mount is matched by its port and its exact name, apart from letter case (SS08)', async () => {
     const names = createNames({
       'allowed.test': ['127.0.0.1'],
       'allowed.test.evil.test': ['127.0.0.1'],
@@ -337,7 +337,7 @@ describe('a hostile web origin:', () => {
     expect(await readerOf()()).toMatchObject({ text: 'direct' })
   })
 
-  test('an answer that never ends, drips, or never begins is cut off (SS13)', async () => {
+  test('an answer that never ends, drips, never begins or is malformed gives an error (SS13)', async () => {
     const short = { timeoutMs: 1000 }
     origin.answer = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -376,7 +376,7 @@ describe('a hostile web origin:', () => {
     }
   })
 
-  test('an answer that expands beyond the limit is cut off, and one that is compressed twice is refused (SS14)', async () => {
+  test('an answer that expands beyond the limit is too large, and one that is compressed twice, truncated or in an unknown encoding is refused (SS14)', async () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024)
     const packed = [
       ['gzip', gzipSync(zeros)],

@@ -69,7 +69,7 @@ const recovered = async (provider: Provider, path: string, within: number) => {
   }
 }
 
-suite('s3, a gateway of Ceph', () => {
+suite('the provider s3 with a gateway of Ceph', () => {
   beforeAll(async () => {
     ceph = await startCeph()
     client = new S3Client({ endpoint: ceph.url, region: 'us-east-1', forcePathStyle: true, credentials: ceph.keys })

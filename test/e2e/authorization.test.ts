@@ -149,7 +149,7 @@ describe('with a real authorization server,', () => {
     await second.start()
   })
 
-  test('opaque tokens are accepted if their issuer says that they are active and meant for this server, with their scopes', async () => {
+  test('opaque tokens are accepted with their scopes if their issuer says that they are active and meant for this server; while it is down, unknown tokens get 503', async () => {
     const introspection = { ...opaque.introspection, clientSecret: { env: 'AS_SECRET' } }
     const { url, log } = await serve({ issuers: [{ issuer: opaque.issuer, introspection, roles: staff }] })
     const token = await opaque.token({ resource: url })

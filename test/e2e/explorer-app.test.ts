@@ -163,7 +163,7 @@ requires(
     expect(await app.getByRole('button', { name: 'Download' }).count()).toBe(0)
   })
 
-  test('opens the resource that the tool call names, follows links, and adopts the theme and language of the host', async () => {
+  test('opens the resource that the tool call names, follows links, and adopts the theme, language, height and display mode of the host', async () => {
     const { app, page, seen } = await host.open({
       args: { uri: 'file:///site/docs/water.md' },
       context: {
@@ -202,7 +202,7 @@ requires(
     await app.getByRole('heading', { name: 'Garden' }).waitFor()
   })
 
-  test('shows changes, opens the search by a key, and passes WCAG checks', async () => {
+  test('shows a new file in the tree, moves the focus to the search with the / key, and passes WCAG checks', async () => {
     const { app, page } = await host.open()
     await app.getByRole('treeitem', { name: 'README.md' }).click()
     await app.getByRole('heading', { name: 'Garden' }).waitFor()

@@ -51,7 +51,7 @@ requires(
     page.evaluate(() => performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1) ?? ''))
 
   test.each(['light', 'dark'] as const)(
-    'formulas are drawn as MathML in the %s theme, and the other text is unchanged',
+    'formulas are drawn as MathML in the %s theme; invalid formulas, diagrams and other text are shown as text',
     async (colorScheme) => {
       const page = await show('drawn.md', { colorScheme })
       await expect.poll(() => page.locator('.formula math').count()).toBe(3)

@@ -362,7 +362,7 @@ requires(
     }
   })
 
-  test('a user finds, collects and copies with the keyboard alone', async () => {
+  test('a user finds a passage, collects it and copies it with the keyboard alone', async () => {
     const page = await tabs.open(explorer.url, { permissions: ['clipboard-read', 'clipboard-write'] })
     await page.locator('#tree .row').first().waitFor()
     await page.keyboard.press('/')

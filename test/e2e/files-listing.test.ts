@@ -63,7 +63,7 @@ describe.each([
       }
   })
 
-  test('equals a sorted list of names for any tree and any cursor', async () => {
+  test('equals the sorted list of files after the cursor, for any tree and any cursor', async () => {
     const segment = fc.stringMatching(/^[ab.\- 𠮷\uff61]{1,3}$/u).filter((name) => name !== '.' && name !== '..')
     const paths = fc.array(fc.array(segment, { minLength: 1, maxLength: 3 }), { maxLength: 12 })
     const provider = await open({}, portable)
@@ -243,7 +243,7 @@ test('a listing that skips from directory to directory finds each directory once
   expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
 })
 
-test('many listings at once are complete, also if one of them is aborted', async () => {
+test('many listings at once are complete, also if another one is aborted', async () => {
   folder.write(Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`f${i}`, ''])))
   await sleep(30)
   const provider = await open()

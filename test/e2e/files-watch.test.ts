@@ -67,7 +67,7 @@ describe('the watch of a files mount', () => {
     expect(await toldOf(watching, () => folder.write({ 'd/c.txt': 'more' }))).toEqual(['d/c.txt'])
   })
 
-  test('reports no file beside a replaced one before the first comparison of all files is done', async () => {
+  test('reports of a directory only the file that was replaced, even before the first comparison of all files is done', async () => {
     folder.write({ 'd/a.txt': 'a', 'd/b.txt': 'b', 'd/c.txt': 'c' })
     await open()
     await sleep(40)
@@ -285,7 +285,7 @@ describe('the watch of a files mount', () => {
     await expect(startWatching(provider)).rejects.toThrow()
   })
 
-  test('ends even if its iteration never began', async () => {
+  test('ends even if its iteration never began, and when its iteration is left', async () => {
     folder.write({ 'd/x': '' })
     const before = await idle()
     await open()
@@ -345,7 +345,7 @@ describe('the watch of a files mount', () => {
       })
   })
 
-  test('reports changes by path too, without /proc', async () => {
+  test('reports changes also without /proc, where files are opened by path', async () => {
     folder.write({ 'd/a': '', 'd/b': '' })
     const watching = await begin({}, { portable: true })
     expect(await toldOf(watching, () => folder.write({ 'd/a': 'x', 'n/c': '' }))).toEqual(['+n/c', 'd/a'])

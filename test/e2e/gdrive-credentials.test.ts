@@ -206,7 +206,7 @@ describe('an error of Google Drive', () => {
     expect(await read(provider)).toBe('first')
   })
 
-  test('that does not end is reported within the time-out, with its reason', async () => {
+  test('that does not end is reported within the time-out, with its reason, and no request is sent while Google asks to wait', async () => {
     const provider = await open({ timeoutMs: 1500 })
     await provider.stat?.('same-a', contextOf())
     failing(100, 403, 'userRateLimitExceeded')

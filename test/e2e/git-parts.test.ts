@@ -151,7 +151,7 @@ describe('names of refs in paths', () => {
     ])
   })
 
-  test('are limited by globs, of which git gets the part before a wildcard', () => {
+  test('are limited by the globs of the option "refs", of which git gets the part before a wildcard; by default, only HEAD, branches and tags are served', () => {
     const patterns = (...refs: string[]) => completeGitOptions({ repository: '/', refs }).patterns
     expect(patterns('HEAD', 'refs/heads/**', 'refs/tags/v*')).toEqual(['refs/heads', 'refs/tags'])
     expect(patterns('refs/heads/main')).toEqual(['refs/heads/main'])

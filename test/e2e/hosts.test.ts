@@ -56,7 +56,7 @@ async function listed(command: string, args: readonly string[]): Promise<readonl
 }
 
 describe('hikidashi in the configuration of a host', () => {
-  test('is not started by npx, because it is not in the registry', async () => {
+  test('is not added with --npx, because it is not in the registry of npm', async () => {
     const file = join(home, '.config/zed/settings.json')
     const refused = await cli('add', 'zed', '--npx')
     expect(refused).toMatchObject({ code: 2, out: '' })
@@ -100,7 +100,7 @@ describe('hikidashi in the configuration of a host', () => {
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
 
-  test('is removed with its hook, a dry run shows both changes in one file, and its copy is the file before them', async () => {
+  test('is removed with its hook; a dry run shows both changes of the file, and the backup has the file before them', async () => {
     const file = join(home, '.gemini/settings.json')
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, '{}\n')

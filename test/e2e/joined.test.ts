@@ -95,7 +95,7 @@ const socketFolder = () => join(state, 'hikidashi/run')
 const sockets = () => readdir(socketFolder()).catch(() => [])
 
 describe.skipIf(process.platform === 'win32')('the servers of several hosts', () => {
-  test('are one process, which hands over when it dies, and no request is lost', async () => {
+  test('are one process; when it dies, another takes over, and no pending request, subscription or change is lost', async () => {
     const first = await openHost()
     expect(await sockets()).toHaveLength(1)
     const [socket = ''] = await sockets()
@@ -258,7 +258,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await server.close()
   })
 
-  test('leaves the cursors of its lists to its successor', async () => {
+  test('gives cursors of its lists that its successor accepts', async () => {
     const many = join(root, 'many')
     await mkdir(many)
     await Promise.all(Array.from({ length: 1500 }, (_, at) => writeFile(join(many, `${at}.md`), `# ${at}\n`)))

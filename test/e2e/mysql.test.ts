@@ -103,7 +103,7 @@ requires(
   }
 
   describe('the page of a MySQL table', () => {
-    test('is JSON, and SQL that creates the table again', async () => {
+    test('is JSON with its columns, keys, checks and foreign keys, and SQL that creates the table again', async () => {
       const provider = await open()
       const { columns, ...customers } = await jsonOf(provider, 'customers/schema')
       expect(customers).toMatchObject({
@@ -141,7 +141,7 @@ requires(
       expect((await jsonOf(provider, 'overview')).relations).toHaveLength(1)
     }, 60_000)
 
-    test('is listed with at most three queries for 100 tables, and 40 reads at once take fewer than 40 queries', async () => {
+    test('is listed with at most three queries for 100 tables, and 40 pages read at once take fewer than 40 queries', async () => {
       const made = Array.from({ length: 100 }, (_, i) => `CREATE TABLE many.t${i} (id int PRIMARY KEY) ENGINE=MEMORY`)
       await server.run(`CREATE DATABASE many; ${made.join(';')}; GRANT SELECT ON many.* TO reader@'%'`)
       const provider = await open({ schemas: ['many'], connections: 1, watch: false })
@@ -345,7 +345,7 @@ requires(
       await failureOf(textOf(provider, `shown/rows/${key.replace('1.50', '1.51')}`), 'not-found')
     })
 
-    test('show a 32-bit number with its shortest decimal', async () => {
+    test('show a 32-bit floating-point number with its shortest decimal form', async () => {
       await server.run('CREATE TABLE app.floats (id int PRIMARY KEY, f float, s float(7,4), d double)')
       const values = [19.99, 0.1, 16777216, -1.5, 3.402823e38, 1.17549435e-38, 1e-45, 0, 123456.79]
       await server.run(
@@ -358,7 +358,7 @@ requires(
       expect(rows[0]).toMatchObject({ s: 19.99, d: 19.99 })
     })
 
-    test('of a view whose definer is missing or has no rights give an error with the reason', async () => {
+    test('of a view whose definer is missing or has no rights give an error that says that the view cannot be read', async () => {
       await server.run("CREATE USER definer@'%' IDENTIFIED BY 'p'")
       for (const definer of ['definer', 'nobody'])
         await server.run(
@@ -373,7 +373,7 @@ requires(
       for (const definer of ['definer', 'nobody']) await server.run(`DROP VIEW app.broken_by_${definer}`)
     })
 
-    test('and paths do not depend on settings of the server', async () => {
+    test('do not depend on settings of the server, and neither do schemas and paths', async () => {
       const names = ['sql_mode', 'init_connect', 'time_zone', 'completion_type', 'max_sort_length', 'sql_select_limit']
       const [known] = await server.run(`SELECT ${names.map((name) => `@@GLOBAL.${name} AS ${name}`).join(', ')}`)
       const answersOf = async () => {
@@ -433,7 +433,7 @@ requires(
       ])
     })
 
-    test('are truncated if a value or an answer is too long', async () => {
+    test('have long values truncated, with a note; a long answer ends early, with the key to continue after', async () => {
       const found = await jsonOf(await open({ rows: { maxValueBytes: 1000 } }), 'big/rows')
       expect(found.cut).toEqual([
         { row: 0, column: 't', bytes: 30_000 },
@@ -444,7 +444,7 @@ requires(
       expect([little.rows.length, little.more, little.next]).toEqual([1, true, '1'])
     })
 
-    test('of views are served if they are configured, and denied columns are not', async () => {
+    test('of views are served only if they are configured, and denied columns are not served', async () => {
       await failureOf(textOf(await open({ rows: {} }), 'names/rows'), 'not-found')
       expect((await jsonOf(await open(), 'names/rows', { limit: '1' })).rows).toHaveLength(1)
       const provider = await open({ rows: { columns: { deny: ['customers/email', 'orders/line'] } } })
@@ -473,12 +473,12 @@ requires(
       ['root, who may do anything', 'root:the-password-of-root', /ALL PRIVILEGES/],
       ['one that may write', 'writer:p', /INSERT/],
       ['one that may take on a role that writes', 'editor:p', /UPDATE/],
-    ])('is refused when the source is opened, unless it is allowed: %s', async (_, account, told) => {
+    ])('is refused when the source is opened, unless "allowPrivileged" is set: %s', async (_, account, told) => {
       expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(told)
       await answers(await open({ url: as(account), allowPrivileged: true }))()
     })
 
-    test('that is missing, has another password or another database gives an error with advice', async () => {
+    test('that is missing, has another password or a missing database gives an error about the URL, and an invalid URL is refused', async () => {
       for (const url of [as('reader:wrong'), as('nobody:x'), server.readerUrl.replace(/\/app$/, '/none')])
         expect(await failureOf(open({ url }), 'invalid')).toMatch(/URL/)
       for (const url of [
@@ -492,7 +492,7 @@ requires(
         await failureOf(mysql({ url, tls: { mode: 'off' } }), 'invalid')
     })
 
-    test('has its excess privileges found in the output of SHOW GRANTS', () => {
+    test('has every privilege beyond reading found in the output of SHOW GRANTS', () => {
       const on = (line: string) => excessPrivilegesIn(line, ['shop'])
       expect(on('GRANT SELECT (`a`, `in,sert`), SHOW VIEW ON `shop`.`t` TO `r`@`%`')).toEqual([])
       expect(on('GRANT SELECT, INSERT (`a`) ON `shop`.`t` TO `r`@`%`')).toEqual(['INSERT'])
@@ -511,7 +511,7 @@ requires(
       expect(on('GRANT `writer` TO `r`@`%`')).toEqual([])
     })
 
-    test('may have a role that only reads, with another role in it', async () => {
+    test('may have a role that has another role, if both only read', async () => {
       await server.run(
         'CREATE ROLE inner_reader; GRANT SELECT ON app.orders TO inner_reader; CREATE ROLE outer_reader; GRANT inner_reader TO outer_reader; ' +
           "CREATE USER nested@'%' IDENTIFIED BY 'p'; GRANT SELECT ON app.* TO nested@'%'; GRANT outer_reader TO nested@'%'",
@@ -521,7 +521,7 @@ requires(
       expect(await failureOf(open({ url: as('nested:p') }), 'invalid')).toMatch(/DELETE/)
     })
 
-    test('with write privileges is refused, for any quoting of names by the server', async () => {
+    test('with write privileges is refused, however the server quotes names', async () => {
       await server.run("SET GLOBAL sql_mode = 'ANSI_QUOTES', GLOBAL sql_quote_show_create = 0")
       try {
         for (const account of ['writer:p', 'editor:p'])
@@ -563,7 +563,7 @@ requires(
     })
   })
 
-  test('the connection to MySQL is encrypted if configured, and not made to an unverified server', async () => {
+  test('a connection to MySQL with TLS is made only to a server whose certificate and name are verified', async () => {
     const url = server.readerUrl.replace('127.0.0.1', 'localhost')
     const provider = await open({ url, tls: { mode: 'verify', ca: authority } })
     await answers(provider)()
@@ -674,7 +674,7 @@ requires(
     120_000,
   )
 
-  test('a changed password, a revoked privilege and a connection limit of MySQL give clear errors, and recover without a restart', async () => {
+  test('with a changed password or a connection limit, MySQL is unavailable with the reason; with a revoked privilege, the tables without it are absent; each recovers without a restart', async () => {
     const provider = await open()
     await answers(provider)()
     await server.run("ALTER USER reader@'%' IDENTIFIED BY 'another-one'")

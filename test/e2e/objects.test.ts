@@ -119,7 +119,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
     }
   })
 
-  test('that does not answer gives a problem with advice, and no credentials', async () => {
+  test('that does not answer makes hikidashi check fail with advice, without the credentials', async () => {
     const mount = { ...bucket.mount, endpoint: 'http://127.0.0.1:1' }
     folder.write({ 'gone.json': JSON.stringify({ mounts: { [`${provider}://gone`]: mount } }) })
     const checked = await runHere(['check', '--config', 'gone.json'], { cwd: folder.root })

@@ -326,7 +326,7 @@ describe('rows of PostgreSQL', () => {
     await expect(read((path) => path !== 'one_key/rows/\\xffff')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('of a materialized view without data give an error with the reason', async () => {
+  test('of a materialized view without data give an error that says how to fill it', async () => {
     await database.run(
       'CREATE MATERIALIZED VIEW unfilled AS SELECT id FROM customers WITH NO DATA; GRANT SELECT ON unfilled TO reader',
     )
@@ -364,7 +364,7 @@ describe('rows of PostgreSQL', () => {
     expect(rows[0].jb).toBe(`"${'z'.repeat(749)}`)
   })
 
-  test('are at most a page at once, with the place to continue', async () => {
+  test('come in pages of limited size, each with the key to continue after', async () => {
     const provider = await open({ rows: { maxBytes: 1000 } })
     const page = await jsonOf(provider, 'customers/rows')
     expect(page.more).toBe(true)
@@ -374,7 +374,7 @@ describe('rows of PostgreSQL', () => {
     expect(next.rows[0].id).toBe(String(page.rows.length + 1))
   })
 
-  test('show only the allowed tables and columns', async () => {
+  test('are only of the allowed tables and columns, and have no key that contains a denied column', async () => {
     const provider = await open({
       rows: { tables: ['customers', 'orders'], columns: { deny: ['customers/email', 'orders/line'] } },
     })
@@ -398,7 +398,7 @@ describe('rows of PostgreSQL', () => {
     await expect(textOf(provider, 'orders/rows/1,a~2cb~2f3')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('refuse invalid parameters', async () => {
+  test('are refused if a parameter is invalid', async () => {
     const provider = await open({ rows: { limit: 50 } })
     for (const params of [
       ...[{ limit: '0' }, { limit: '51' }, { limit: '1e3' }, { limit: '-1' }, { limit: '' }, { limit: '1;' }],
@@ -417,7 +417,7 @@ describe('rows of PostgreSQL', () => {
       })
   })
 
-  test('of a view are read only if it is configured', async () => {
+  test('of a view are read only if views are configured', async () => {
     const closed = await open({ rows: {} })
     await expect(textOf(closed, 'sad/rows')).rejects.toMatchObject({ kind: 'not-found' })
     const provider = await open({ rows: { views: true } })
@@ -426,7 +426,7 @@ describe('rows of PostgreSQL', () => {
   })
 })
 
-test('PostgreSQL tables, columns and keys are completed', async () => {
+test('PostgreSQL tables, enums, functions, columns and keys are completed, but no denied column or hidden table', async () => {
   const provider = await open({ rows: { columns: { deny: ['**/email'] } } })
   const complete = async (name: string, value: string, filled: Record<string, string> = {}) =>
     (
@@ -524,7 +524,7 @@ describe('a PostgreSQL catalog of 10,000 tables', () => {
     expect(uris).toEqual(sorted)
   }, 60_000)
 
-  test('is described in few queries for many callers at once', async () => {
+  test('is described for 1,000 reads at once with fewer than 20 queries', async () => {
     const provider = await open({ schemas: ['large'] })
     await textOf(provider, 't1/schema')
     const before = proxy.executed

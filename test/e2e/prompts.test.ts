@@ -108,7 +108,7 @@ describe.each(some)('the client $name', (era) => {
       expect(JSON.stringify(await client.getPrompt({ name: 'key' }))).toContain('Use [redacted] for it.')
     })
 
-    test('gets clear errors, which do not disclose hidden prompts', async () => {
+    test('gets an error that names a missing argument, and the same error for a hidden prompt or resource as for an absent one', async () => {
       const refused = async (name: string, given?: Readonly<Record<string, string>>) => {
         const asked = client.getPrompt(given === undefined ? { name } : { name, arguments: given })
         return asked.then(
@@ -158,7 +158,7 @@ describe.each(transports)('the client of hikidashi over %s', (transport) => {
   })
   afterAll(() => view?.close?.())
 
-  test('lists and fills in the prompts that the server offers', async () => {
+  test('lists, fills in and completes the prompts that the server offers, and passes on its errors', async () => {
     const { prompts } = view
     if (prompts === undefined) throw new Error('there are no prompts')
     const { items } = await prompts.list()

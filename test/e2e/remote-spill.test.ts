@@ -173,7 +173,7 @@ describe('a long result of a tool', () => {
     expect(content?.text.split('\n').length).toBeGreaterThan(1000)
   })
 
-  test('takes the space of its own principal, and displaces no result of others', async () => {
+  test('takes the space of its own principal and displaces no result of others; one that is too large is not stored', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
     const first = linkIn(await long(guest))
     const uris: string[] = []

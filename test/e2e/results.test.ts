@@ -159,7 +159,7 @@ describe('over HTTP, with tokens,', () => {
     },
   )
 
-  test('the tool save_analysis is visible to callers who may write and see, and to nobody else', async () => {
+  test('the tool save_analysis is visible only to callers who may write and see; it stores a result once, and names a missing field', async () => {
     expect(await names(reader)).toEqual([])
     expect(await names(editor)).toEqual(['save_analysis'])
     const { client } = await clientAs(editor, 'legacy')
@@ -214,7 +214,7 @@ describe('over HTTP, with tokens,', () => {
     await client.close()
   })
 
-  test('a POST stores one or several results, and reports each outcome', async () => {
+  test('a POST stores one or several results and reports each outcome, and an invalid request is refused as a whole', async () => {
     const made = await post('/results/project', editor, analysisOf('By post?', { id: 'posted' }))
     expect([made.status, made.headers.get('location')]).toEqual([201, `${address}/results/posted`])
     expect(await made.json()).toMatchObject({ id: 'posted', status: 'created', uri: `${address}/results/posted` })
@@ -243,7 +243,7 @@ describe('over HTTP, with tokens,', () => {
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  test('a caller who may not write gets 404 for the POST', async () => {
+  test('a caller who may not write gets 404 for the POST, as for a mount that does not exist', async () => {
     const seen = async (path: string, token: string | undefined, method = 'POST') => {
       const response = await fetch(new URL(path, server.url), {
         method,
@@ -278,7 +278,7 @@ describe('over HTTP, with tokens,', () => {
     expect(await seen('/results/no-such-mount', undefined)).toEqual(asked)
   })
 
-  test('a known secret in a result is redacted when the result is read', async () => {
+  test('a known secret in a result is redacted when the result is read, and is refused as an id', async () => {
     const { id } = (await (await post('/results/project', editor, analysisOf(`It is ${secret}!`))).json()) as {
       id: string
     }

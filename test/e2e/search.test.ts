@@ -150,7 +150,7 @@ requires(
 describe('hikidashi search and status', () => {
   const words = (...more: readonly string[]) => [...more, '--config', 'reader.json']
 
-  test('index the folder first, and print the hits', async () => {
+  test('index the folder first, and print the visible hits without control characters; a wrong option is refused', async () => {
     const { home } = await folderOf({
       'open/guide.md': '# Guide\n\n## Anchors\n\nHow to drop an anchor \u001b[31mslowly\u001b[0m.\n',
       'hidden/plan.md': '# Anchor\n\nanchor\n',

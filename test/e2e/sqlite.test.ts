@@ -90,7 +90,7 @@ function elsewhere(script: string) {
 }
 
 describe('the page of an SQLite table', () => {
-  test('is JSON, and SQL that creates the table again', async () => {
+  test('is JSON with its columns, keys, checks, triggers and indexes, and SQL that creates a table', async () => {
     const provider = await open()
     expect(await jsonOf(provider, 'customers/schema')).toMatchObject({
       ...{ table: 'customers', kind: 'table', owner: null, comment: null, rowEstimate: 250 },
@@ -206,7 +206,7 @@ describe('rows of SQLite', () => {
     expect(await jsonOf(provider, 'keyless/rows')).toMatchObject({ key: [], next: null })
   })
 
-  test('have keys of any type, and all keys differ', async () => {
+  test('have keys of any type, each different from all others, by which they are read', async () => {
     const keys = ['1', "'1'", "x'31'", '1.5', 'é', "'it''s'", "'x''00'''", '-9223372036854775808', '1e+300']
     writer.exec(`INSERT INTO anything VALUES (1, 'whole'), ('1', 'text'), (x'31', 'bytes'), (1.5, 'real'), ('é', 'letter'),
       ('''it''''s''', 'quoted'), ('x''00''', 'looks like bytes'), (-9223372036854775808, 'least'), (1e300, 'large')`)
@@ -249,7 +249,7 @@ describe('rows of SQLite', () => {
     }
   })
 
-  test('of a view that names a missing column or function give an error with the reason', async () => {
+  test('of a view that names a missing column or function give an error that says that the view cannot be read', async () => {
     writer.exec(`CREATE TABLE base (id); CREATE VIEW broken AS SELECT id FROM base; CREATE VIEW absent AS SELECT unknown(id) AS x FROM base;
       DROP TABLE base; CREATE TABLE base (other)`)
     const provider = await open({ rows: { views: true } })
@@ -330,7 +330,7 @@ describe('rows of SQLite', () => {
     expect(await complete('key', "x' OR 1=1", { table: 'customers' })).toEqual([])
   })
 
-  test('of a view that never ends give a time-out, and other requests continue', async () => {
+  test('of a view that never ends give a time-out, and later requests are answered', async () => {
     const provider = await open({
       rows: { views: true },
       statementTimeoutMs: 500,
@@ -384,7 +384,7 @@ describe('the file of an SQLite database', () => {
     expect(await count()).toBe(3)
   })
 
-  test('that is no database, is no regular file, or has a link as its journal is refused with the reason', async () => {
+  test('that is no database, is no regular file, or has a link as its journal is refused with the reason, and an empty file is a database without tables', async () => {
     folder.write({
       'text.db':
         'this is a text and no database of anything, however long it may be made to be, again and again and again',
@@ -580,7 +580,7 @@ test('changes of the catalog and of rows of SQLite are reported, and so are adde
   }
 }, 60_000)
 
-test('an overview and the page of an SQLite table do not name a table that is hidden from the caller', async () => {
+test('an overview and the page of an SQLite table do not name a table that is hidden from the caller, and an index for all callers gets no name of a table with access rules', async () => {
   const rules = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'orders/**' }])
   const hidesCustomers = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'customers/**' }])
   const read = async (access: typeof rules, path: string, roles: readonly string[]) => {

@@ -33,7 +33,7 @@ describe('the token file', () => {
     expect(await readdir(folder)).toEqual(['tokens.json'])
   })
 
-  test('loses nothing when many change it at once', async () => {
+  test('loses no token when many additions or revocations run at once', async () => {
     const added = await Promise.all(Array.from({ length: 5 }, (_, i) => addToken(file, { roles: [], name: `t${i}` })))
     await Promise.all(added.slice(0, 2).map(({ stored }) => revokeToken(file, stored.id)))
     const { tokens } = await readTokenFile(file)
@@ -41,7 +41,7 @@ describe('the token file', () => {
     expect(await readdir(folder)).toEqual(['tokens.json'])
   })
 
-  test('loses nothing when two processes change it at once', async () => {
+  test('loses no token when four processes add one each at once', async () => {
     const add = (name: string) => run(['token', 'add', '--tokens', file, '--name', name], { cwd: folder })
     const results = await Promise.all(['a', 'b', 'c', 'd'].map(add))
     expect(

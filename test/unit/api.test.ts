@@ -215,7 +215,7 @@ describe('a listing of the api provider', () => {
     expect(await pathsOf(open([byNumber]))).toEqual(['users/1', 'users/2'])
   })
 
-  test('that repeats itself or never ends is cut off', async () => {
+  test('that repeats itself ends at the repetition, and one that never ends is cut off at the maximum number of entries', async () => {
     server.answer = (_, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json', link: '</v1/users>; rel="next"' })

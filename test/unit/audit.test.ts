@@ -36,8 +36,8 @@ const linesOf = (file: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as { uri?: string; verb: string; items?: number })
 
-describe('a record of the audit log', () => {
-  test('has the caller, the request, the outcome and the size, and nothing of the content', async () => {
+describe('the audit log of a view', () => {
+  test('records the caller, the request, the outcome and the size, and nothing of the content', async () => {
     const records: AuditRecord[] = []
     const provider = live({ 'a.txt': { text: 'the content' }, 'secret.txt': { text: 'hidden' }, 'dir/b': 'b' })
     const catalog = createCatalog({
@@ -91,7 +91,7 @@ describe('a record of the audit log', () => {
     }
   })
 
-  test('does not make a view offer subscriptions that its catalog lacks', () => {
+  test('does not make the view offer subscriptions that its catalog lacks', () => {
     const view = createCatalog({ mounts: [{ address: 'mem://m', provider: memory({}) }] }).view(principal)
     const facts = { principal, transport: 'stdio', revision: () => undefined } as const
     expect(auditedView(view, () => {}, facts).subscribe).toBeUndefined()

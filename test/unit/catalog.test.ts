@@ -50,7 +50,7 @@ describe('a listing of a catalog', () => {
   })
 
   test.each(['2026-07-28', '2025-11-25', '2024-11-05'] as const)(
-    'keeps the JSON of a page below 4 MiB on %s, whatever metadata its entries have',
+    'keeps the JSON of a page below 4 MiB in revision %s, whatever metadata its entries have',
     async (revision) => {
       const odd = 'あ"\\\u0007é'.repeat(20)
       const facts = (i: number) => ({

@@ -5,18 +5,23 @@ import { coloursFor, isColourful } from '../../src/cli/terminal/text.ts'
 
 describe('colours in a terminal', () => {
   test.each([
-    [true, {}, true],
-    [false, {}, false],
-    [true, { NO_COLOR: '1' }, false],
-    [true, { NO_COLOR: '' }, true],
-    [true, { TERM: 'dumb' }, false],
-    [false, { FORCE_COLOR: '1' }, true],
-    [false, { FORCE_COLOR: '', TERM: 'dumb' }, true],
-    [true, { FORCE_COLOR: '0' }, false],
-    [true, { FORCE_COLOR: 'false' }, false],
-    [true, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
-  ])('are used (terminal: %j, environment: %j): %j', (isTerminal, env, expected) =>
-    expect(isColourful(isTerminal, env)).toBe(expected),
+    ['a terminal', {}],
+    ['a terminal', { NO_COLOR: '' }],
+    ['not a terminal', { FORCE_COLOR: '1' }],
+    ['not a terminal', { FORCE_COLOR: '', TERM: 'dumb' }],
+    ['a terminal', { FORCE_COLOR: '1', NO_COLOR: '1' }],
+  ])('are used if the output is %s and the environment is %j', (output, env) =>
+    expect(isColourful(output === 'a terminal', env)).toBe(true),
+  )
+
+  test.each([
+    ['not a terminal', {}],
+    ['a terminal', { NO_COLOR: '1' }],
+    ['a terminal', { TERM: 'dumb' }],
+    ['a terminal', { FORCE_COLOR: '0' }],
+    ['a terminal', { FORCE_COLOR: 'false' }],
+  ])('are not used if the output is %s and the environment is %j', (output, env) =>
+    expect(isColourful(output === 'a terminal', env)).toBe(false),
   )
 
   test('leave a text unchanged if they are off, and an empty text always', () => {

@@ -58,7 +58,7 @@ describe('the progress of an index during serve', () => {
     expect(logged).toEqual(['info everything is indexed {"documents":1200,"seconds":4}'])
   })
 
-  test('is an event of the log every few seconds without a terminal', async () => {
+  test('is logged every few seconds if there is no terminal, and so is the duration at the end', async () => {
     const { written, logged } = await told(
       [progressAt(0), progressAt(100), progressAt(300, 1200), progressAt(500, 1200), progressAt(1200, 1200)],
       2500,

@@ -75,7 +75,7 @@ describe('the examination of a server', () => {
     expect(told.map(({ check }) => check)).toContain('unknown')
   })
 
-  test.each<[string, Methods, string, string]>([
+  const faults: readonly (readonly [check: string, answers: Methods, status: string, words: string])[] = [
     ['list', { 'resources/list': () => ({ result: { resources: [{ uri: 'x://a' }] } }) }, 'failed', 'resources.0.name'],
     ['list', { 'resources/list': () => ({ result: { resources: [resource, resource] } }) }, 'failed', 'listed twice'],
     [
@@ -106,9 +106,10 @@ describe('the examination of a server', () => {
       'does not name it',
     ],
     ['unknown', { 'resources/read': () => ({ error: { code: -32_603, message: 'boom' } }) }, 'failed', 'boom'],
-  ])(
-    'reports a fault in what the server answers to the check "%s" (case %#)',
-    async (check, methods, status, words) => {
+  ]
+  test.each(faults.map(([check, methods, status, words]) => [check, status, words, methods] as const))(
+    'reports a fault in its check "%s" as "%s", with the words "%s"',
+    async (check, status, words, methods) => {
       const told = of(await examined({ ...good, ...methods }), check)
       expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
     },

@@ -141,7 +141,7 @@ describe('http.auth', () => {
     },
   )
 
-  test('names the token file, even if other keys are wrong', async () => {
+  test('has its token file found even if other keys are wrong', async () => {
     const file = join(folder, 'wrong.json')
     await writeFile(file, '{ "mounts": 7, "http": { "auth": { "tokens": "t.json", "issuers": 7 } } }')
     expect(await findTokenFile(file)).toBe(join(folder, 't.json'))

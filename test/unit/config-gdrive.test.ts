@@ -87,7 +87,7 @@ describe('a Google Drive mount of a configuration', () => {
     expect(await problemsOf({ ...person, tokenFile: '../elsewhere.json' })).toEqual([])
   })
 
-  test('connects to Google only, and needs the secrets that it names', async () => {
+  test('connects to Google only, needs the secrets that it names, and takes no "poll"', async () => {
     await expect(open({ 'gdrive://x': { ...mounted.mount, endpoint: 'https://drive.example.com' } })).rejects.toThrow(
       /other servers must not get the tokens/,
     )

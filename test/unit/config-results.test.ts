@@ -60,7 +60,7 @@ describe('the store of a configuration', () => {
     [{ schema: 's' }, /^store: Only PostgreSQL has a schema/],
     [{ postgres: { env: 'URL' }, schema: 'a"b' }, /^store\.schema: This is not the name of a schema\./],
     [{ file: 'x' }, /^store\.file: This key is unknown\./],
-  ])('%j is refused', async (store, message) => {
+  ])('with %j is refused', async (store, message) => {
     const mounts = { 'a://b': results, 'docs://d': { provider: 'files', root: 'served' } }
     const problems = await problemsOf({ mounts, store }, { URL: 'postgres://u:p@h/d' })
     expect(problems).toHaveLength(1)
@@ -77,7 +77,7 @@ describe('a results mount of a configuration', () => {
     [{ write: [] }, /Name the roles that may write/],
     [{ language: 'not a language' }, /This is not a language/],
     [{ poll: '10s' }, /./],
-  ])('%j is refused', async (options, message) => {
+  ])('with %j is refused', async (options, message) => {
     const config = { mounts: { 'a://b': { ...results, ...options } }, store: { sqlite: 'own.sqlite' } }
     if ('poll' in options) {
       const loaded = await load(config)

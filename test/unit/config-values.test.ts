@@ -22,7 +22,9 @@ describe('values of a configuration:', () => {
     [0.5, undefined],
     [-1, undefined],
     ['999999999999999d', undefined],
-  ])('the duration %j is %j ms', (text, expected) => expect(parseDuration(text)).toBe(expected))
+  ])('the duration %j is %j ms (undefined: it is refused)', (text, expected) =>
+    expect(parseDuration(text)).toBe(expected),
+  )
 
   test.each([
     ['512B', 512],
@@ -33,7 +35,7 @@ describe('values of a configuration:', () => {
     [0, undefined],
     ['0B', undefined],
     ['1MB', undefined],
-  ])('the size %j is %j bytes', (text, expected) => expect(parseSize(text)).toBe(expected))
+  ])('the size %j is %j bytes (undefined: it is refused)', (text, expected) => expect(parseSize(text)).toBe(expected))
 
   test.each([
     [8787, '127.0.0.1', 8787],

@@ -136,7 +136,7 @@ function world() {
   return { files, call }
 }
 
-test('a later context reads only the resources that it shows or that have no version, and equals the first', async () => {
+test('a later context for the same question and caller reads only the resources that it shows or that have no version, and equals the first', async () => {
   const { call } = world()
   const first = await call('kettles')
   expect(first.reads).toBe(401)

@@ -35,7 +35,7 @@ test('windows of prose are whole sections, and those that a search found come fi
   expect(windows[0]?.ranges).toEqual([{ start: 9, end: 12 }])
 })
 
-test('a text without the words of the query has no windows, and a long text without blank lines is cut', () => {
+test('a text without the words of the query has no windows, and a long text without blank lines has a window of the lines around a word', () => {
   expect(windowsOf(shown, new Set(['absent']), [2000])).toEqual([])
   const lines = Array.from({ length: 200 }, (_, at) => (at === 130 ? 'the cursor' : 'x'))
   const [only] = windowsOf({ ...shown, text: lines.join('\n') }, terms, [100])

@@ -128,11 +128,11 @@ describe('a wrong guess of an encoding', () => {
     )
   })
 
-  test('is corrected by the language', async () => {
+  test('is corrected by the configured language', async () => {
     expect(textOf(await read(short, { language: 'ja-JP' }))).toBe('東京')
   })
 
-  test('is not made for binary data, nor for UTF-8', async () => {
+  test('is not forced by a rule on binary data or on UTF-8', async () => {
     const rules = [{ match: '**', encoding: 'shift_jis' }]
     const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(100)])
     expect(textOf(await read(png, { rules }))).toBe('(bytes)')

@@ -11,7 +11,7 @@ const bytes = (text: string) => Uint8Array.from(text, (character) => character.c
 const kindOf = (mimeType: string | undefined, text: string, uri = 'file:///x') => shapeOf({ uri, mimeType, text }).kind
 
 describe('the preview of a content', () => {
-  test('depends on its type', () => {
+  test('depends on its MIME type, and is "empty" if the content is empty', () => {
     expect(kindOf('text/markdown; charset=utf-8', '# a')).toBe('markdown')
     expect(kindOf('TEXT/HTML', '<p>')).toBe('page')
     expect(kindOf('image/svg+xml', '<svg/>')).toBe('drawing')
@@ -22,20 +22,20 @@ describe('the preview of a content', () => {
     expect(kindOf('text/markdown', '')).toBe('empty')
   })
 
-  test('is never HTML for text/plain, an unknown or an invalid type, whatever the content and the name', () => {
+  test('is never HTML for text/plain, an unknown or an invalid MIME type, whatever the content and the name', () => {
     expect(kindOf('text/plain', '<!doctype html><script>x</script>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/plain', '<svg onload="x"/>', 'file:///a.svg')).toBe('text')
     expect(kindOf(undefined, '<html>', 'file:///a.html')).toBe('text')
     expect(kindOf('text/html\r\nX: y', '<html>', 'file:///a')).toBe('text')
   })
 
-  test('depends on the name or the content if the type is unknown or text/plain', () => {
+  test('depends on the name or the content if the MIME type is unknown or text/plain', () => {
     expect(kindOf(undefined, 'a,b', 'file:///a.csv?lines=1-2')).toBe('table')
     expect(kindOf('text/plain', '{}', 'file:///a.jsonl')).toBe('lines')
     expect(kindOf('text/plain', 'diff --git a/x b/x\n')).toBe('diff')
   })
 
-  test('of an image or a PDF depends on its bytes, not on its type', () => {
+  test('of an image or a PDF depends on its bytes, not on its MIME type', () => {
     const png = bytes('\x89PNG\r\n\x1a\n')
     expect(shapeOf({ uri: 'a', mimeType: 'text/html', bytes: png })).toEqual({ kind: 'image', mediaType: 'image/png' })
     expect(shapeOf({ uri: 'a', mimeType: 'image/png', bytes: bytes('<html>') }).kind).toBe('binary')

@@ -115,7 +115,7 @@ describe('the tree of the explorer', () => {
     expect(await forest.reveal(`${root}/z.md`, new AbortController().signal)).toBeUndefined()
   })
 
-  test('loads as many pages of a large directory again as were shown', async () => {
+  test('loads as many pages of a large directory again after a change as were shown before', async () => {
     const provider = memory(numbered(20_000))
     const { forest } = grow(provider)
     await forest.start()

@@ -37,11 +37,14 @@ test.each([
   ['# a #', '# a #', 'a ## '],
   ['# [', '# [', '[# '],
   ['# <', '# <', '<# '],
-])('a megabyte of %j has as its heading, after "# " and alone, 200 characters of %j and %j', (part, after, alone) => {
-  const text = part.repeat(1_000_000 / part.length)
-  expect(headingIn(`# ${text}`)).toBe(after?.repeat(200).slice(0, 200))
-  expect(headingIn(text)).toBe(alone?.repeat(200).slice(0, 200))
-})
+])(
+  'a megabyte of %j gives as its heading, after "# " and alone, 200 characters of %j and of %j (undefined: no heading)',
+  (part, after, alone) => {
+    const text = part.repeat(1_000_000 / part.length)
+    expect(headingIn(`# ${text}`)).toBe(after?.repeat(200).slice(0, 200))
+    expect(headingIn(text)).toBe(alone?.repeat(200).slice(0, 200))
+  },
+)
 
 test('MIME types of source files are found by name or extension, in any letter case', () => {
   const types = {
@@ -55,7 +58,7 @@ test('MIME types of source files are found by name or extension, in any letter c
   for (const [name, type] of Object.entries(types)) expect(mimeTypeByName(name), name).toBe(type)
 })
 
-test('binary content overrides the MIME type of a name', () => {
+test('the MIME type of a file comes from its content where the type of its name does not fit, or its name has none', () => {
   const head = (text: string) => Buffer.from(text, 'latin1')
   const binary = (name: string, bytes: string) => mimeTypeOfFile(name, { text: false, head: head(bytes) })
   const text = (name: string, bytes = 'text') => mimeTypeOfFile(name, { text: true, head: head(bytes) })

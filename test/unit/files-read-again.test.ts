@@ -57,7 +57,7 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
       },
     ],
     [
-      'another folder takes the place of one on its way',
+      'another folder takes the place of a folder in its path',
       () => {
         fs.cpSync(inFolder('a'), inFolder('c'), { recursive: true, preserveTimestamps: true })
         fs.writeFileSync(inFolder('c/b/note.md'), '# New\n')
@@ -66,16 +66,16 @@ describe.runIf(process.platform === 'linux')('a file that is read many times a s
       },
     ],
     [
-      'a link takes the place of a folder on its way',
+      'a link takes the place of a folder in its path',
       () => {
         fs.renameSync(inFolder('a'), inFolder('old'))
         fs.symlinkSync('old', inFolder('a'))
       },
     ],
     ['it gets a second name', () => fs.linkSync(inFolder(path), inFolder('second'))],
-    ['ignore rules appear on its way', () => fs.writeFileSync(inFolder('.gitignore'), '*.md\n')],
-    ['ignore rules on its way change', () => fs.writeFileSync(inFolder('a/.gitignore'), 'note*.md\n')],
-    ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
+    ['ignore rules appear in a folder of its path', () => fs.writeFileSync(inFolder('.gitignore'), '*.md\n')],
+    ['ignore rules in a folder of its path change', () => fs.writeFileSync(inFolder('a/.gitignore'), 'note*.md\n')],
+    ['ignore rules in a folder of its path are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
   ]
 
   test.each(changes)('has the same answers as in a newly opened source, when %s', async (_, change) => {

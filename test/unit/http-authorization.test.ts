@@ -147,7 +147,7 @@ describe('sessions with tokens', () => {
   }
   const begin = (url: string, token: string) => post(url, token, { method: 'initialize', params: initialize(legacy) })
 
-  test('have the rights of the token of each request', async () => {
+  test('have the rights of the token of each request, and are absent for another user', async () => {
     const { url } = await serve()
     const [narrow, wide] = await Promise.all([issuer.mint({ scope: '' }), issuer.mint({ scope: 'closed' })])
     const { session } = await begin(url, wide)

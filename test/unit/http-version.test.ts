@@ -33,13 +33,19 @@ async function ask(header: string | undefined, body: string) {
 }
 
 test.each([
-  ['both say the version that is served', '2026-07-28', '2026-07-28', 200, undefined],
-  ['both say one that nobody knows', '2030-01-01', '2030-01-01', 400, -32022],
-  ['the body alone says one that nobody knows', undefined, '2030-01-01', 400, -32022],
-  ['the body says another one than the header, known', '2026-07-28', '2025-11-25', 400, -32020],
-  ['the body says another one than the header, unknown', '2026-07-28', '2030-01-01', 400, -32020],
-  ['the header says another one than the body', '2025-11-25', '2026-07-28', 400, -32020],
-  ['the header is missing', undefined, '2026-07-28', 400, -32020],
+  ['both name the served version, which is accepted', '2026-07-28', '2026-07-28', 200, undefined],
+  ['both name an unknown version, which is refused', '2030-01-01', '2030-01-01', 400, -32022],
+  ['only the body names a version, and an unknown one, which is refused', undefined, '2030-01-01', 400, -32022],
+  ['the body names another known version than the header, which is refused', '2026-07-28', '2025-11-25', 400, -32020],
+  [
+    'the body names another and unknown version than the header, which is refused',
+    '2026-07-28',
+    '2030-01-01',
+    400,
+    -32020,
+  ],
+  ['the header names another version than the body, which is refused', '2025-11-25', '2026-07-28', 400, -32020],
+  ['the header is missing, which is refused', undefined, '2026-07-28', 400, -32020],
 ])(
   'the version in the header MCP-Protocol-Version must be a served one and equal the version in the body: %s',
   async (_, header, body, status, code) => {

@@ -165,7 +165,7 @@ describe('subscriptions/listen over stdio', () => {
     expect(client.messages[0]?.params).toEqual({ notifications: {}, _meta: told(1) })
   })
 
-  test('refuses too many URIs with the limit', async () => {
+  test('refuses more than 1,000 URIs, and names the limit', async () => {
     const client = pipe(live({}))
     client.send(listen(1, { resourceSubscriptions: Array.from({ length: 1001 }, (_, i) => `file:///r/${i}`) }))
     await client.answered(1)

@@ -34,7 +34,7 @@ describe('the end of a redacted text', () => {
     ['open.log', 10],
     ['block.yaml', 2],
     ['block.yaml', 30],
-  ])('of %s shows no part of a secret in whose middle it begins: %i lines', async (path, count) => {
+  ])('of %s shows no part of a secret in whose middle it begins (the last %i lines)', async (path, count) => {
     const content = await tail(path, count)
     const text = 'text' in content ? content.text : ''
     expect(text).toContain('[redacted]')

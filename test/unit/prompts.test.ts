@@ -261,7 +261,7 @@ describe('a view of prompts', () => {
     })
   })
 
-  test('leaves out a mount that does not answer', async () => {
+  test('leaves out a mount that does not answer, and names it', async () => {
     const down: Provider = {
       ...libraryOf({}),
       prompts: {

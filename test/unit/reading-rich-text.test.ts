@@ -66,7 +66,7 @@ describe('a document in Rich Text Format', () => {
     expect(await read('\\pard\\outlinelevel1 Deep\\par\\pard a*b\\par', 'markdown')).toBe('## Deep\n\na\\*b\n')
   })
 
-  test('keeps the order of unterminated fields, boxes and rows', async () => {
+  test('keeps the order of the text in fields, boxes, nested tables and unterminated rows', async () => {
     expect(await read('a {\\field{\\*\\fldinst TOC}{\\fldrslt b\\par c}} d\\par e', 'markdown')).toBe(
       'a b\n\nc d\n\ne\n',
     )
@@ -216,7 +216,7 @@ describe('a file in Rich Text Format', () => {
     if (message === 'contains no text') expect(await read(`a ${part.repeat(2_000_000 / part.length)}`)).toMatch(/^a/)
   })
 
-  test('with damaged parts is read or refused', async () => {
+  test('with damaged parts is read as well-formed text, or refused as invalid', async () => {
     const good = Buffer.from(
       `{\\rtf1${head}${escaped('引き出し', 'shift_jis')}\\par{\\field{\\*\\fldinst{HYPERLINK "https://example.org/"}}{\\fldrslt {\\b page}}}\\trowd\\intbl a\\cell{\\footnote b\\par}\\cell\\row ${unicode('梅雨')}}`,
     )

@@ -47,7 +47,7 @@ test('a text without secrets is not searched again, and has the same output', as
   redactor.close()
 })
 
-test('the result of a search for secrets is cached for one path, one part and the same layers only', async () => {
+test('the result of a search for secrets is cached only for one path, one part of a text and the same layers of detection', async () => {
   const redactor = createRedactor({ file })
   const look = (text: string, path: string, from: number, final: boolean, without: readonly 'decoded'[] = []) =>
     redactor.window({ text, from, final }, { path, without }, signal)

@@ -29,7 +29,7 @@ import { sliced } from '../../src/wrap/sliced.ts'
 const called = (act: unknown, ...given: readonly unknown[]) =>
   (async () => (act as (...all: readonly unknown[]) => unknown)(...given))()
 
-test.each<readonly [unknown, readonly unknown[], string]>([
+const wrong: readonly (readonly [act: unknown, given: readonly unknown[], message: string])[] = [
   [createCatalog, [], 'createCatalog({ mounts }) needs "mounts", an array: it is missing.'],
   [
     createCatalog,
@@ -106,6 +106,11 @@ test.each<readonly [unknown, readonly unknown[], string]>([
     'A rule of compileAccess(rules) has the key "dney". Its keys are allow, deny and match.',
   ],
   [fileAddress, [], 'fileAddress(absolutePath) needs "absolutePath", a string: it is missing.'],
-])('wrong input to a public function gives a sentence that names it: %o %j', async (act, given, message) => {
-  await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })
-})
+]
+
+test.each(wrong.map(([act, given, message]) => [message, act, given] as const))(
+  'wrong input to a public function gives the error "%s"',
+  async (message, act, given) => {
+    await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })
+  },
+)

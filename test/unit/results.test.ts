@@ -188,7 +188,7 @@ describe('an invalid result', () => {
     expect(error.message.length).toBeLessThan(500)
   })
 
-  test('that would expire at once is refused with the time that the caller wrote', async () => {
+  test('that would expire at once is refused, and the error names the creation time that the caller wrote', async () => {
     const error = await failure(fresh({ ttl: 60_000 }).put(analysisOf('x', { created: '2001-01-01T00:00:00Z' })))
     expect(error).toMatchObject({ kind: 'invalid', detail: { reason: 'argument', field: 'created' } })
     expect(error.message).toMatch(/^created: It is so long ago/)
@@ -256,7 +256,7 @@ test('results are listed after any path, for any ids', async () => {
 })
 
 describe('the lookup of a result', () => {
-  test('finds the same prompt in any spacing, newest first', async () => {
+  test('finds the same prompt in any spacing, character width and letter case, newest first', async () => {
     const own = fresh()
     const old = await own.put(analysisOf('Is  ＴＴＬ good?', { rounds: 1 }))
     const newer = await own.put(analysisOf('is TTL good?\n', { rounds: 2, taskType: 'critical' }))

@@ -16,15 +16,18 @@ describe('a scrubber', () => {
   // Canaries are looked for in upper case as well, which no program writes.
   const forms = formsOf('Hunter2-/+x.98765').filter(({ form }) => form !== 'upper case')
 
-  test.each(forms.map(({ form, bytes }) => [form, bytes] as const))('finds a value as %s', (form, bytes) => {
-    const scrubber = createScrubber(['Hunter2-/+x.98765'])
-    const around = Buffer.concat([Buffer.from('"x '), Uint8Array.from(bytes), Buffer.from(' y"')])
-    expect(Buffer.from(scrubber.scrubBytes(around)).includes(bytes)).toBe(false)
-    if (!form.startsWith('UTF-16') || form.includes('JSON'))
-      expect(scrubber.scrub(around.toString()).includes(bytes.toString())).toBe(false)
-  })
+  test.each(forms.map(({ form, bytes }) => [form, bytes] as const))(
+    'removes a value that is written in the form "%s"',
+    (form, bytes) => {
+      const scrubber = createScrubber(['Hunter2-/+x.98765'])
+      const around = Buffer.concat([Buffer.from('"x '), Uint8Array.from(bytes), Buffer.from(' y"')])
+      expect(Buffer.from(scrubber.scrubBytes(around)).includes(bytes)).toBe(false)
+      if (!form.startsWith('UTF-16') || form.includes('JSON'))
+        expect(scrubber.scrub(around.toString()).includes(bytes.toString())).toBe(false)
+    },
+  )
 
-  test('finds a value in JSON, XML and a query', () => {
+  test('replaces a value in JSON, XML and a query', () => {
     expect(scrub(JSON.stringify({ value: secret }))).toBe('{"value":"[redacted]"}')
     expect(scrub(JSON.stringify(JSON.stringify({ value: secret })))).toBe(JSON.stringify('{"value":"[redacted]"}'))
     expect(scrub(`?a=${encodeURIComponent(secret)}&b=1`)).toBe('?a=[redacted]&b=1')
@@ -32,13 +35,13 @@ describe('a scrubber', () => {
     expect(scrub('<a b="p@ss/w+rd &quot;77&quot; ünï&amp;co">')).toBe('<a b="[redacted]">')
   })
 
-  test('finds a value in Markdown, where its punctuation is escaped', () => {
+  test('replaces a value in Markdown, where its punctuation is escaped', () => {
     const { scrub: own } = createScrubber(['tulip_horse*9#(x)!'])
     for (const text of ['tulip\\_horse\\*9#(x)!', 'tulip\\_horse\\*9\\#(x)!', 'tulip\\_horse\\*9\\#\\(x\\)\\!'])
       expect(own(`a ${text} b`)).toBe('a [redacted] b')
   })
 
-  test('finds the password in a URL, and the lines of a key', () => {
+  test('replaces the password of a known URL, and the lines of a known key', () => {
     const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ'
     const { scrub: own } = createScrubber([
       'postgres://app:p%40ssword@db/x',
@@ -57,7 +60,7 @@ describe('a scrubber', () => {
     expect(own('xabcdefghijklmnoz')).toBe('x[redacted]z')
   })
 
-  test('finds the longest of values with the same beginning, and values within others', () => {
+  test('replaces the longest of values with the same beginning, and values within others', () => {
     const { scrub: own } = createScrubber(['abcdef', 'abcdefgh', 'cdefghij'])
     expect(own('abcdefgh-cdefghij-abcdef')).toBe('[redacted]-[redacted]-[redacted]')
   })
@@ -74,7 +77,7 @@ describe('a scrubber', () => {
     )
   })
 
-  test('finds a value across two pieces that come in the same buffer', () => {
+  test('replaces a value across two pieces that come in the same buffer', () => {
     const stream = createScrubber(['abcdefgh']).stream()
     const buffer = Buffer.alloc(6)
     const given: string[] = []

@@ -99,7 +99,7 @@ test('passages of Drive have the link and the revision of their document, for ca
   }
 }, 120_000)
 
-test('a link of Drive is a complete http(s) URL without characters that could end its context', () => {
+test('a link of Drive is used only if it is a complete http(s) URL, with characters that could end its context escaped, and a revision only if it is one short line', () => {
   const drive = (link: unknown, revision: unknown = undefined) =>
     documentOriginIn({ 'dev.hikidashi/drive': { link, revision } })
   expect(drive('https://docs.google.com/d/1', '7')).toEqual({ link: 'https://docs.google.com/d/1', revision: '7' })

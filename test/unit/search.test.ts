@@ -144,7 +144,7 @@ describe('a search', () => {
     expect(await hitsOf(view, { query: 'banana' })).toEqual(['memory://docs/guides/a%20b.md?lines=2-2'])
   })
 
-  test('escapes Markdown in passages and titles', async () => {
+  test('escapes the Markdown in the passages and titles of its hits when it answers in Markdown', async () => {
     const view = (
       await open({ entries: { 'a.md': { text: '# [x](evil://x) *apple* <b>', title: '](evil://y)' } } })
     ).view(guest)
@@ -227,7 +227,7 @@ describe('the configuration of a search', () => {
     expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: The list is empty.'])
   })
 
-  test('with "*" covers all mounts that can be indexed', async () => {
+  test('with "*" covers all mounts that can be indexed, and is refused if there are none', async () => {
     const file = join(folder, 'everything.json')
     await mkdir(join(folder, 'everything'))
     const mounts = {

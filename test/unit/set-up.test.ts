@@ -73,7 +73,7 @@ describe('the set-up of a folder', () => {
     expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
   })
 
-  test('has mounts that have the announced methods once they are open', async () => {
+  test('has mounts with exactly the methods, once they are open, that were announced before', async () => {
     fill(folder)
     const { complete } = await planSetUp([folder.root])
     const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')

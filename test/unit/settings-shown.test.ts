@@ -50,7 +50,12 @@ describe('settings as JSON', () => {
 describe('a settings file in its original text', () => {
   test.each([
     ['a connection string in YAML', 'yaml', 'greeting: host=x password=correct-horse\n', 'correct-horse'],
-    ['two of them', 'yaml', 'a: host=x password=correct-horse\nb: host=y password=battery-staple\n', 'battery-staple'],
+    [
+      'two connection strings in YAML',
+      'yaml',
+      'a: host=x password=correct-horse\nb: host=y password=battery-staple\n',
+      'battery-staple',
+    ],
     ['an assignment in TOML', 'toml', 'start = "host=x password=correct-horse"\n', 'correct-horse'],
     ['an assignment in JSON', 'json', '{ "start": "host=x password=correct-horse" }', 'correct-horse'],
   ] as const)('is shown without the secret in a value: %s', async (_, format, text, secret) => {

@@ -6,7 +6,7 @@ import { createFolder, type Folder } from '../support/folder.ts'
 let folder: Folder
 afterEach(() => folder.remove())
 
-test('the servers in settings files of hosts are proposed as comments, without their secrets', async () => {
+test('the configuration of init proposes the servers in settings files of hosts as comments, without their secrets', async () => {
   folder = createFolder()
   const token = `ghp_${'a1B2'.repeat(9)}`
   folder.write({

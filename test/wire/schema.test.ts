@@ -295,7 +295,7 @@ describe.each(sessions)('a session on $revision over $transport', ({ revision, t
     expect(resultsOf('resources/templates/list').length).toBeGreaterThan(1)
   })
 
-  test('has every error code of the revision over the transport', () => {
+  test('has every error code of the revision over the transport, and no secret of a provider', () => {
     const codes = new Set(said.flatMap(({ error }) => error?.code ?? []))
     const expected = [-32700, -32600, -32601, -32602, -32603]
     const ofHttp = modern && transport === 'HTTP' ? [-32020, -32022] : []

@@ -214,7 +214,7 @@ describe('the delivery of events', () => {
     expect(gap !== undefined && isSigned(gap, secret)).toBe(true)
   })
 
-  test('reports an unknown position in the answer to the subscription', async () => {
+  test('reports a gap in the answer to a subscription from an unknown position', async () => {
     const { subscribe } = await start()
     expect(await subscribe({ cursor: 'of another run' })).toMatchObject({ truncated: true, cursor: expect.any(String) })
   })
