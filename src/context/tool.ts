@@ -104,7 +104,11 @@ const arrayOf = (properties: JsonObject, required: readonly string[], descriptio
 
 const outputSchema: JsonObject = objectSchema(['notes'], {
   text: { ...text, description: 'The context. Absent with the format "mcp": then the content blocks are the context.' },
-  tokens: { ...count, description: 'The exact number of tokens. With measure: the tokens of all pins together.' },
+  tokens: {
+    ...count,
+    description:
+      'The exact number of tokens. With measure: the tokens of all pins together, and of the note above them.',
+  },
   budget: count,
   usable: { ...count, description: 'With measure: the budget less the reserve.' },
   frame: { ...count, description: 'With measure: the tokens of the note around the resources, once.' },

@@ -161,7 +161,7 @@ export function readSkillHeader(text: string, directory: string): SkillHeader | 
   if (frontmatter === undefined)
     return { fault: 'its front matter is not plain YAML without tags and aliases, or is nested too deeply' }
   if (!isPlain(frontmatter, 0) || typeof frontmatter !== 'object' || frontmatter === null || Array.isArray(frontmatter))
-    return { fault: 'its front matter cannot be written as JSON' }
+    return { fault: 'its front matter cannot be written as JSON, or is nested more than 32 deep' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>
   if (typeof name !== 'string' || !nameForm.test(name))
     return { fault: 'its name is missing, or is not one to 64 lower-case letters, digits and single hyphens' }

@@ -219,16 +219,25 @@ describe('an installed package', () => {
   test('of npm serves nothing through symbolic or hard links', async () => {
     writeFileSync(join(folder.outside, 'secret.md'), 'outside canary')
     writeFileSync(join(folder.outside, 'package.json'), manifest('1.0.0'))
-    npmLock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/linked': { version: '1.0.0' } })
+    npmLock({
+      'node_modules/a': { version: '1.0.0' },
+      'node_modules/b': { version: '1.0.0' },
+      'node_modules/linked': { version: '1.0.0' },
+    })
     install('node_modules/a', '1.0.0')
+    install('node_modules/b', '1.0.0')
     symlinkSync(join(folder.outside, 'secret.md'), folder.at('node_modules/a/link.md'))
+    symlinkSync('../b/README.md', folder.at('node_modules/a/within.md'))
     symlinkSync(folder.outside, folder.at('node_modules/a/docs'))
     symlinkSync(folder.outside, folder.at('node_modules/linked'))
     linkSync(join(folder.outside, 'secret.md'), folder.at('node_modules/a/hard.md'))
     const provider = await open()
-    expect(await listPaths(provider)).toEqual(['a@1.0.0/README.md', 'a@1.0.0/package.json'])
+    expect(await listPaths(provider)).toEqual(
+      ['a', 'b'].flatMap((name) => [`${name}@1.0.0/README.md`, `${name}@1.0.0/package.json`]),
+    )
     for (const path of [
       'a@1.0.0/link.md',
+      'a@1.0.0/within.md',
       'a@1.0.0/docs/secret.md',
       'a@1.0.0/hard.md',
       'linked@1.0.0/secret.md',

@@ -38,7 +38,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
   requireKeys('packages({ root })', options, { root: 'a string' })
   const { root, packages: globs = ['**'] } = options
   const isServed = compileGlobs(globs)
-  const plain = { root, gitignore: false, defaultExcludes: false, watch: false } as const
+  const plain = { root, gitignore: false, defaultExcludes: false, watch: false, symlinks: 'deny' } as const
   const names = Object.keys(lockFiles) as (keyof typeof lockFiles)[]
   const locks = await files({ ...plain, include: names.map((name) => `/${name}`), maxBytes: maxLockBytes })
   const own: Context = { principal: { id: 'packages', roles: [] }, signal: new AbortController().signal }

@@ -80,9 +80,9 @@ function bold(text: string): string {
   return inner === '' || /[\r\n]/.test(inner) ? escapeMarkdown(text) : `${before}**${escapeMarkdown(inner)}**${behind}`
 }
 
-/** Escapes the characters that have a meaning in Markdown. */
+/** Escapes the characters that have a meaning in Markdown, anywhere or at the beginning of a line. */
 function escapeMarkdown(text: string): string {
-  return text.replace(/[\\`*_[\]<>#|~]/g, (character) => `\\${character}`)
+  return text.replace(/[\\`*_[\]<>#|~]|^\s*[-+=]|^\s*\d+[.)]/gm, (found) => `${found.slice(0, -1)}\\${found.slice(-1)}`)
 }
 
 function documentName(uri: string): string {
