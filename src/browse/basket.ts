@@ -45,8 +45,8 @@ export function withMovedItem(items: BasketItems, uri: string, by: number): Bask
   return rest
 }
 
-/** Tokens of a resource at each level that it has. */
 export interface TokenCost {
+/** Tokens at each level that the resource has. */
   readonly levels: Readonly<Partial<Record<ContentLevel, number>>>
   /** Whether the resource is missing or denied. */
   readonly missing: boolean
@@ -67,7 +67,7 @@ export interface PlannedItem extends BasketItem {
 /** Levels and tokens of a basket. */
 export interface BasketPlan {
   readonly items: readonly PlannedItem[]
-  /** Tokens of all counted items, and of the head and tail of the context. */
+  /** Tokens of all counted items, and of the head and tail of the context; 0 without items. */
   readonly tokens: number
   /** Whether every item is counted. */
   readonly isWhole: boolean
@@ -168,8 +168,8 @@ type Saving =
   | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
 
 /**
- * Returns up to `most` suggestions to fit the budget. Single steps that suffice come first, in the order of their loss; then the
- * steps that save most.
+ * Returns up to `most` suggestions to fit the budget. Steps that suffice alone come first, lowering before dropping, the smallest
+  * saving first; then the steps that save most.
  */
 export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
