@@ -46,7 +46,7 @@ export function withMovedItem(items: BasketItems, uri: string, by: number): Bask
 }
 
 export interface TokenCost {
-/** Tokens at each level that the resource has. */
+  /** Tokens at each level that the resource has. */
   readonly levels: Readonly<Partial<Record<ContentLevel, number>>>
   /** Whether the resource is missing or denied. */
   readonly missing: boolean
@@ -169,7 +169,7 @@ type Saving =
 
 /**
  * Returns up to `most` suggestions to fit the budget. Steps that suffice alone come first, lowering before dropping, the smallest
-  * saving first; then the steps that save most.
+ * saving first; then the steps that save most.
  */
 export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
