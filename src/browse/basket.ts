@@ -58,7 +58,7 @@ export interface TokenCost {
 export interface PlannedItem extends BasketItem {
   /** The level of the item: the chosen one, or the one that `auto` resolves to. */
   readonly taken: ContentLevel
-  /** Tokens of the item at this level. `undefined`: not counted yet. */
+  /** Tokens of the item at this level. `undefined`: not counted. */
   readonly tokens: number | undefined
   readonly missing: boolean
   readonly notes: readonly string[]
@@ -69,7 +69,7 @@ export interface BasketPlan {
   readonly items: readonly PlannedItem[]
   /** Tokens of all counted items, and of the head and tail of the context; 0 without items. */
   readonly tokens: number
-  /** Whether every item is counted. */
+  /** Whether no item waits to be counted. */
   readonly isWhole: boolean
   /** Number of tokens above the usable budget; 0 if it fits. */
   readonly over: number
