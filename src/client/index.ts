@@ -33,7 +33,7 @@ export interface ConnectOptions {
   readonly maxBytes?: number
   /**
    * Maximum memory of a command together with all processes that it starts, in bytes. Default 4 GiB. When they exceed it they are
-   * killed, and the connection ends. Enforced on Linux only.
+   * killed, and the connection ends. Not enforced on Windows.
    */
   readonly memoryBytes?: number
   /** Destination of a command's standard error: the log at level `debug`, or the standard error of this process. Default `log`. */

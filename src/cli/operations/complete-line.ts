@@ -76,8 +76,8 @@ const completionTimeoutMs = 2000
 const silent = () => {}
 
 /**
- * Completes URIs: the mounts, and the children of the typed directory. It opens only the mount of the typed URI, and contacts a
- * server only if `--url` names it.
+ * Completes URIs: the mounts, and the children of the typed directory. Without `--url` it opens only the mount of the typed URI. It
+ * never starts the server of `--command`.
  */
 async function completeUris(wanted: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
   const { typed, given, kind } = wanted
