@@ -45,8 +45,8 @@ export function withMovedItem(items: BasketItems, uri: string, by: number): Bask
   return rest
 }
 
-/** Tokens of a resource at each level that it has. */
 export interface TokenCost {
+  /** Tokens at each level that the resource has. */
   readonly levels: Readonly<Partial<Record<ContentLevel, number>>>
   /** Whether the resource is missing or denied. */
   readonly missing: boolean
@@ -58,7 +58,7 @@ export interface TokenCost {
 export interface PlannedItem extends BasketItem {
   /** The level of the item: the chosen one, or the one that `auto` resolves to. */
   readonly taken: ContentLevel
-  /** Tokens of the item at this level. `undefined`: not counted yet. */
+  /** Tokens of the item at this level. `undefined`: not counted. */
   readonly tokens: number | undefined
   readonly missing: boolean
   readonly notes: readonly string[]
@@ -67,9 +67,9 @@ export interface PlannedItem extends BasketItem {
 /** Levels and tokens of a basket. */
 export interface BasketPlan {
   readonly items: readonly PlannedItem[]
-  /** Tokens of all counted items, and of the head and tail of the context. */
+  /** Tokens of all counted items, and of the head and tail of the context; 0 without items. */
   readonly tokens: number
-  /** Whether every item is counted. */
+  /** Whether no item waits to be counted. */
   readonly isWhole: boolean
   /** Number of tokens above the usable budget; 0 if it fits. */
   readonly over: number
@@ -168,8 +168,8 @@ type Saving =
   | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
 
 /**
- * Returns up to `most` suggestions to fit the budget. Single steps that suffice come first, in the order of their loss; then the
- * steps that save most.
+ * Returns up to `most` suggestions to fit the budget. Steps that suffice alone come first, lowering before dropping, the smallest
+ * saving first; then the steps that save most.
  */
 export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []

@@ -53,7 +53,10 @@ export function withStaleFolders<F>(tree: Tree<F>, uris: readonly string[]): Tre
   return { ...tree, folders }
 }
 
-/** Returns the tree with one more page of a directory. A page whose next cursor is its own cursor is the last page. */
+/**
+ * Returns the tree with one more page of a directory; the same tree if another page is expected. A page whose next cursor is its own
+ * cursor is the last page.
+ */
 export function withPage<F>(tree: Tree<F>, uri: string, cursor: string, page: Page<Resource>): Tree<F> {
   const { items, next } = folderAt(tree, uri)
   if (next !== cursor) return tree
@@ -75,13 +78,13 @@ export function withReloadedFolder<F>(tree: Tree<F>, uri: string, { items, next 
   }
 }
 
-/** Returns the entries whose URIs are new: servers repeat entries, and list a directory in itself. */
+/** Returns the entries whose URIs are new: some servers repeat entries, or list a directory in itself. */
 function freshOf(items: readonly Resource[], there: readonly string[]): readonly Resource[] {
   const seen = new Set(there)
   return items.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
 }
 
-/** Whether the listed metadata of a resource has changed. */
+/** Whether a resource is new, or its version, time of change or size differs. */
 function isOther(before: Resource | undefined, now: Resource): boolean {
   if (before === undefined) return true
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
@@ -154,7 +157,7 @@ export function foldersAbove(uri: string): readonly string[] {
 /** Resources below a folder, at any depth. */
 export interface FilesBelow {
   readonly files: readonly Resource[]
-  /** Number of files below each folder, by the URI of the folder. Empty if a folder was not listed completely. */
+  /** Number of `files` below each folder, by the URI of the folder. Empty if a folder was not listed completely. */
   readonly counts: ReadonlyMap<string, number>
   /** Whether files may be missing: a limit was reached, or a folder could not be listed. */
   readonly isPart: boolean

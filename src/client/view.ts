@@ -272,7 +272,7 @@ export function parseCursor(cursor: string | undefined): WalkPosition {
  * Returns the cursor of the page after the one at `position`; nothing when the server named none.
  *
  * Cycles are found by Brent's algorithm: each cursor is compared with the one of the last page whose number is a power of two, so
- * a cycle shows within three times its length.
+ * a cycle shows within three times the number of different pages.
  *
  * @returns `repeats` for a cursor that repeats: the listing ends there.
  * @throws ResourceError `internal` for a listing without an end.

@@ -209,7 +209,7 @@ export function contentLinkIn(data: unknown, base: string): URL | undefined {
   return url.origin === new URL(base).origin ? url : undefined
 }
 
-/** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible, else the whole URI. */
+/** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible. Without a segment, the whole URI. */
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)

@@ -54,15 +54,15 @@ export function defaultStoreFile(
 
 /** The sources in a folder, recognized by the names of its direct children. */
 export interface FolderSources {
-  /** The direct children of the folder. */
+  /** The names of the direct children; empty for a git directory. */
   readonly names: readonly string[]
-  /** Whether the folder is the root of a git repository. */
+  /** Whether the folder is the root of a git repository that can be served. */
   readonly git: boolean
   /** Whether there is a repository, but no git to serve it. */
   readonly lacksGit?: boolean
   /** Whether the folder is a git directory itself, such as a bare repository: it has a history, and no files for people. */
   readonly bare?: boolean
-  /** Whether the folder directly contains files of settings. */
+  /** Whether the folder directly contains files of settings, besides hikidashi.json. */
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean

@@ -27,7 +27,7 @@ export interface PlannedMount {
   readonly config: MountConfig
   /** Base folder of relative paths of the mount. */
   readonly folder: string
-  /** Limits of the paths of the mount, if no person named them. */
+  /** Limits of the paths of the mount, if the configuration is not trusted or has `"linkedRoots": false`. */
   readonly confined?: PathLimits
   /** Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link config}. */
   readonly refine?: () => Promise<MountConfig>
@@ -212,8 +212,8 @@ export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly Search
 const ownAddress = 'skill://hikidashi'
 
 /**
- * Adds skills to views: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources. Skills
- * are searched and loaded at the first request for them.
+ * Adds skills to views: the skills of mounts with `skills`, and hikidashi's own skills, unless a mount overlaps with their address. The
+ * own skills are in no list of resources. Skills are searched and loaded at the first request for them.
  */
 export function withMountedSkills(views: ViewFactory, mounts: readonly PlannedMount[], log: Log): ViewFactory {
   const isTaken = mounts.some(({ address }) => isOverlapping(parseAddress(address), parseAddress(ownAddress)))

@@ -58,7 +58,7 @@ export function createProfileFinder(
     isVersion: profile.version === undefined ? () => true : matcher([profile.version].flat()),
   }))
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
-  // At most one entry for each configured profile and each known host.
+  // At most one entry for each combination of a known host, a configured profile and a choice of tools.
   const made = new Map<string, Profile>()
   const profileWith = (host: number, at: number, tools: boolean, chatgpt: boolean): Profile => {
     const key = `${host} ${at} ${tools} ${chatgpt}`

@@ -14,7 +14,7 @@ type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 
 /** The properties of the documents in a folder. */
 export interface DocumentSurvey {
-  /** Language of the texts that are not in UTF-8, or several languages. Undefined: all texts are in UTF-8. */
+  /** Language of the texts that are not in UTF-8, or several languages. Undefined if none was recognized. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
   /** Whether a document exists in several languages. */
   readonly translations: boolean

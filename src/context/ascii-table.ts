@@ -38,7 +38,7 @@ export function createTextInterner(maxTexts: number, maxUnits: number, onAdd: (t
 
   return {
     /**
-     * Returns the number of a range of a text, and adds a new range. -1: the range is too long, or is new and finds no free slot.
+     * Returns the number of a range of a text, and adds a new range. -1: the range is too long, or is new and there is no room for it.
      *
      * @param hash FNV-1a of the range, as a signed number.
      */

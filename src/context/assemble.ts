@@ -210,7 +210,7 @@ function omittedOf({ items, packed: { taken } }: PackedResources, limits: Contex
   })
 }
 
-/** Throws if a required resource does not exist, may not be seen, or is not available now. After any other fault, it is shown as a link. */
+/** Throws if a required resource does not exist, may not be seen, or is not available now. One with any other fault is shown as a link. */
 function refuseUnreadable(formed: readonly FormedResource[]): void {
   const faulty = (fault: string) =>
     formed.filter(

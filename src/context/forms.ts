@@ -20,7 +20,7 @@ export interface ResourceForm {
   count?: (() => Promise<void>) | undefined
 }
 
-/** A candidate with its forms, one for each level at which a context can contain it. */
+/** A candidate with its forms: the ways in which a context can contain it. */
 export interface FormedResource {
   readonly candidate: Candidate
   readonly reading?: ReadOutcome

@@ -37,7 +37,7 @@ export {
   remoteLimits,
 } from './types.ts'
 
-/** Returns the candidates that `assemble` chooses from, best first, each with its score and the reasons for it. */
+/** Returns the candidates that `assemble` chooses from, the required ones before the others, best first, each with the reasons for its score. */
 export async function rank(view: View, options: Omit<AssembleOptions, 'budget'>): Promise<readonly Candidate[]> {
   const limits = { ...defaultLimits, ...options.limits }
   const reader = createContextReader(view, limits, await createExcluder(view, options), options)

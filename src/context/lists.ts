@@ -227,7 +227,7 @@ const references = [
 const most = { references: 200, text: 400_000, folder: 12 }
 const endings = ['', '.ts', '.tsx', '.js', '.jsx', '.mjs', '.py', '.md', '/index.ts', '/index.js', '/README.md']
 
-/** The known URIs that a text refers to, resolved against its own, in order of occurrence. */
+/** The known URIs that the beginning of a text refers to, resolved against its own. */
 function referredTo(uri: string, text: string, isKnown: (uri: string) => boolean): readonly string[] {
   const found = new Set<string>()
   const part = text.slice(0, most.text)

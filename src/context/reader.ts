@@ -198,7 +198,7 @@ async function collectStream(stream: AsyncIterable<Uint8Array>, limit: number): 
   return Buffer.concat(chunks)
 }
 
-/** The canonical spelling of a URI without its query; an invalid URI stays unchanged. */
+/** The canonical spelling of a URI. A URI with a query, and an invalid one, stay unchanged. */
 export function canonicalUri(uri: string): string {
   try {
     const { text } = parseAddress(uri)

@@ -66,7 +66,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
   }
 }
 
-/** Identifies a caller. Principals that differ in any member are different callers. */
+/** Identifies a caller. Principals that differ in id, roles or scopes are different callers. */
 export function callerKey({ id, roles, scopes }: Principal): string {
   return JSON.stringify([id, roles, scopes ?? null])
 }

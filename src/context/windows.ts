@@ -27,8 +27,8 @@ interface Block extends LineRange {
 }
 
 /**
- * For each size in UTF-16 units, the best functions and sections that fit into it: those that contain the terms, or that a search
- * found. After the first windows, those that are nearly the whole text are left out.
+ * For each size in UTF-16 units, the best functions and sections that fit into it, but at least one: those that contain the terms,
+ * or that a search found. After the first windows, those that are nearly the whole text are left out.
  */
 export function windowsOf(
   shown: WindowedText,

@@ -38,7 +38,7 @@ const refusedPorts: ReadonlySet<number> = new Set([
 
 /**
  * Creates a guard that allows requests to the internet, and to the address blocks that the operator allows, but never to cloud metadata
- * services and to the ports of other protocols. Every address of a name must be allowed, and the connection goes to one of the checked
+ * services or to the ports of other protocols. Every address of a name must be allowed, and the connection goes to one of the checked
  * addresses, so a later answer of DNS makes no difference.
  */
 export function createGuard(allowed: readonly AddressBlock[], resolve: ResolveHost = resolveHost): AddressGuard {

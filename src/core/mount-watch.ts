@@ -521,7 +521,7 @@ async function catchUpWith(provider: Provider, flush: () => void, signal: AbortS
   }
 }
 
-/** Returns the result of a promise; false after a time-out, or when the signal aborts. */
+/** Returns the result of a promise; false after a rejection, a time-out or an abort. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
   const own = followAbortFor(signal, ms)
   return untilAborted(promise, own.signal)

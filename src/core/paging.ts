@@ -90,7 +90,7 @@ export interface Paging {
   /** Number of entries on the first page. Each next page has 32 times as many, up to `most`. */
   readonly first: number
   readonly most: number
-  /** Approximate maximum size of a page, in bytes of JSON. A page always has at least one entry. */
+  /** Approximate maximum size of a page, in bytes of JSON. An entry that is larger has a page of its own. */
   readonly bytes: number
   /** Maximum number of entries that are read for one page. The page then ends, even if the principal may see none of them. */
   readonly scan: number

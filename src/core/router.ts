@@ -122,7 +122,7 @@ const closed: Provider = {
 /**
  * Creates a function that finds the mount of a URI by the same rules as a catalog, without opening any source.
  *
- * @throws ResourceError `invalid` for addresses that overlap. The returned function throws it for a malformed URI.
+ * @throws ResourceError `invalid` for addresses that overlap or are malformed. The returned function throws it for a malformed URI.
  */
 export function createResolver<M extends ResolvableMount>(
   mounts: readonly M[],

@@ -170,7 +170,7 @@ export function isHeadRespelled(text: string): boolean {
   return scheme !== 'data' && !`${text}/`.startsWith(`${scheme}://${authority}/`)
 }
 
-/** Returns the name of a mount without a title: the last segment of its address; for `data:`, the media type. */
+/** Returns the name of a mount without a title: the last segment of its address, or else the host; for `data:`, the media type. */
 export function nameOfAddress({ scheme, authority, segments }: Address): string {
   const last = segments.at(-1)
   if (scheme === 'data') return (last ?? '').split(/[;,]/)[0] || 'text/plain'

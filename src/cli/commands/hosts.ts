@@ -117,7 +117,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
     return isSame ? io.say(`${host.title} has this entry already, so the entry would not change.`) : undefined
   }
-  // Before the file is written: its new folder would look like an installed host.
+  // Get the notes before the file is written, because its new folder would look like an installed host.
   const notes = notesOn(host, launch, entry, context, after)
   const whole = isShared ? withHook(await openChangedHook(host, scope, machine, after)) : after
   if (!isSame || whole !== before.text) await writeHostFile(before, whole)
@@ -151,7 +151,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   for (const note of [...notes, ...(kept ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
-/** Whether the hook of a host lies in its settings file. Both are then written at once, so that the backup is the file before. */
+/** Whether the hook of a host lies in its settings file. Both are then written at once, so that the backup is the original file. */
 const hasSharedFile = ({ id }: Host) => promptHooks[id] !== undefined && promptHooks[id].files === undefined
 
 /** Writes the hook of a host, if the file does not have it yet. Returns the path of the file. */

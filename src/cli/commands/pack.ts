@@ -277,7 +277,7 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   return { uri, ...defined({ level }) }
 }
 
-/** Returns a view that counts each read in the progress. */
+/** Returns a view that counts its successful reads in the progress. */
 function counted(view: View, progress: Progress): View {
   return {
     ...view,

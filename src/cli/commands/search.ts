@@ -111,7 +111,7 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
 /** Maximum age of an index that is searched without a new comparison, which would examine every file. In milliseconds. */
 const trustedAgeMs = 30_000
 
-/** Waits until the mounts are indexed, unless the index is recent: then it reports the age of the index, and resolves to true. */
+/** Waits until the mounts are indexed. For a recent index without `fresh`, it reports the age of the index instead, and resolves to true. */
 async function indexed(catalog: Catalog, { address }: SearchMount, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false

@@ -45,7 +45,7 @@ import {
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
-/** How long a server on stdio waits at most for the first message of its client before it opens the mounts, in milliseconds. */
+/** Time after which a server on stdio opens its mounts even if it has not answered its client yet, in milliseconds. */
 const latestOpeningMs = 250
 
 export function define(command: Command, io: Io): void {

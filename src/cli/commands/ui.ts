@@ -105,7 +105,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   }
 }
 
-/** Opens an address in the browser, by a page that redirects. Returns this page; `undefined` if no browser could be opened. */
+/** Opens an address in the browser, by a page that redirects. Returns this page; `undefined` if the page could not be created, or no browser opened. */
 async function handOver(address: string): Promise<RedirectPage | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined

@@ -53,7 +53,7 @@ const parseOptionalNumber = (text: string | undefined) => (text === undefined ? 
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
- * disk. It never rejects, because a host would show a failure, or stop the prompt. A log records each answer, or why there is none.
+ * disk. It never rejects, because a host would show a failure, or stop the prompt. For each prompt, a log records the answer, or why there is none.
  */
 export async function answerHook({ host, waitMs, ...options }: HookOptions): Promise<void> {
   const signal = AbortSignal.timeout(Math.max(0, Math.round(waitMs - performance.now())))

@@ -93,7 +93,7 @@ export function withEntry({ host, before, format, settings }: OpenedHostFile, na
   }, set)
 }
 
-/** Returns the text without an entry, and without the inputs that only this entry uses. */
+/** Returns the text without an entry, and without the inputs for its token if no other entry uses them. */
 export function withoutEntry(opened: OpenedHostFile, name: string): string {
   const { host, before, format, settings } = opened
   const { text = '' } = before

@@ -86,7 +86,7 @@ export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readon
 /** Number of bytes at the beginning of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
-/** Returns the paths of texts with an unknown encoding, among the first `limit`. `undefined` for a source that decodes no texts. */
+/** Returns the paths of texts with an unknown encoding, among the first `limit` resources. `undefined` for a source that decodes no texts. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,

@@ -59,7 +59,7 @@ function bashWords([line = '', point, breaks = '']: readonly string[]) {
   return { words: [''], breaks }
 }
 
-/** Returns the length of the part of a word that bash does not replace: up to the last character at which it begins a new word. */
+/** Returns the length of the part of a word that bash does not replace: up to the last `:` or `=` at which bash begins a new word. */
 function brokenOff(word: string, breaks: string): number {
   return Math.max(...[':', '='].map((mark) => (breaks.includes(mark) ? word.lastIndexOf(mark) + 1 : 0)))
 }
@@ -76,8 +76,8 @@ const completionTimeoutMs = 2000
 const silent = () => {}
 
 /**
- * Completes URIs: the mounts, and the children of the typed directory. It opens only the mount of the typed URI, and contacts a
- * server only if `--url` names it.
+ * Completes URIs: the mounts, and the children of the typed directory. Without `--url` it opens only the mount of the typed URI. It
+ * never starts the server of `--command`.
  */
 async function completeUris(wanted: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
   const { typed, given, kind } = wanted
@@ -156,7 +156,7 @@ interface LineCandidate {
 /** The possible completions of the word at the cursor. */
 interface Completions {
   readonly candidates: readonly LineCandidate[]
-  /** Kind of further candidates that the shell or the server knows. */
+  /** Kind of further candidates that the shell or the mounts know. */
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
   /** Part of the word before the completed part, such as `--config=`. */
   readonly prefix: string

@@ -5,7 +5,7 @@ import { usageError } from '../terminal/exit.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { headerPattern } from './command-line.ts'
 
-/** The options that add headers to requests. Every user of a machine can read a command line, so only `header` has the value itself. */
+/** The options that add headers to requests. Every user of a machine can read a command line, so two of them name a variable or a file instead of a value. */
 export interface HeaderOptions {
   readonly header?: readonly string[]
   /** Headers whose value is in an environment variable, each written `NAME=VARIABLE`. */

@@ -55,7 +55,8 @@ export type PlanResult = { readonly local: LocalSetUp } | { readonly problems: r
  * out: `config.withheld`.
  *
  * @param secrets Receives the secrets that the configuration refers to.
- * @throws CommandError if a named file or folder does not exist, or if the root or the home folder is served because nothing was named.
+ * @throws CommandError if no named folder exists and there is no configuration, or if the root or the home folder is served because nothing
+ * was named.
  */
 export async function planLocalSetUp(
   { folders = [], config: named, name, only }: LocalOptions,

@@ -1,6 +1,6 @@
 import { type Io, type StatusLine, statusLine } from './io.ts'
 
-/** Shows progress: on a terminal after the first second, in a line that is erased at the end; elsewhere as whole lines, or not. */
+/** Shows progress: on a terminal after the first second, in a line that is erased at the end; elsewhere as whole lines, or not at all. */
 export type Progress = ReturnType<typeof createProgress>
 
 interface ProgressState {

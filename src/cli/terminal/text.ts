@@ -3,7 +3,7 @@ import { decodeComponent } from '../../core/uri.ts'
 
 /**
  * Characters that would control a terminal, or hide: control characters, the marks that change the direction of text, line
- * separators, and characters without width or with a blank shape. Joiners do not count, since scripts and emoji need them.
+ * separators, lone surrogates, and characters without width or with a blank shape. Joiners do not count, since scripts and emoji need them.
  */
 const unsafe =
   /[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu

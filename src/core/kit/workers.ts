@@ -10,7 +10,7 @@ export interface ChildLimits {
   readonly memoryBytes: number
   /** Maximum processor time of the process, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
   readonly cpuSeconds?: number
-  /** Maximum size of a file that the process may write, in bytes (RLIMIT_FSIZE). Undefined for programs of the operator. */
+  /** Maximum size of a file that the process may write, in bytes (RLIMIT_FSIZE). Undefined: unlimited. */
   readonly fileBytes?: number
 }
 

@@ -27,7 +27,7 @@ const maxBytes = 10 * 1024 * 1024
 /** Tolerated difference of the clocks, in milliseconds. */
 const maxSkewMs = 60_000
 
-/** Checks a server as a strict client would; over HTTP also its clock, and whether it refuses requests of other web sites. */
+/** Checks a server as a strict client would; over HTTP also its clock, and on this machine whether it refuses requests of web sites. */
 export async function checkServer(
   options: SourceOptions,
   { tell, doing }: CheckReporter,

@@ -20,7 +20,7 @@ export interface BundledConfig {
   readonly variables: ReadonlyMap<string, readonly string[]>
 }
 
-/** Settings of a server with clients of its own. A bundle serves one person, over stdio. */
+/** Settings for a server of several clients. A bundle serves one person, over stdio. */
 const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as const
 
 /**

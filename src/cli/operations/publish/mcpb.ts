@@ -15,7 +15,7 @@ const mode = 0o100644
 /** Files of this package that are needed at run time. */
 const ownParts = ['package.json', 'LICENSE', 'dist']
 
-/** A build of SQLite for one platform; see scripts/vendored.ts. */
+/** Matches the path of a build of SQLite (scripts/vendored.ts). The group is its platform. */
 const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
 
 /**

@@ -135,7 +135,7 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
  */
 const maxOrdered = 2000
 
-/** Sorts at most {@link maxOrdered} entries: folders first, then by name, with numbers as numbers and without regard to case. */
+/** Sorts folders first, then by name, with numbers as numbers and without regard to case. More than {@link maxOrdered} entries keep their order. */
 export function sortNaturally(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries

@@ -136,7 +136,7 @@ interface Open {
 
 /**
  * Returns the tree of some rows: each row with the directories above it, which are parts of its URI. All directories are open except
- * those that the user has closed, whose rows are left out.
+ * those that the user has closed, whose contents are left out.
  *
  * @param rows Indexes of resources in the columns, in the order of the server, which keeps the entries of a directory together.
  */

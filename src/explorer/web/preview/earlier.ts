@@ -20,7 +20,7 @@ export type EarlierState = Signal<EarlierDifference | undefined>
 
 export const createEarlierState = (): EarlierState => signal<EarlierDifference | undefined>(undefined)
 
-/** Maximum length of a text whose version is stored, in characters. Servers keep no longer texts. */
+/** Maximum length of a text whose version is stored, in characters. Servers do not keep texts of more than 1,048,576. */
 const maxText = 1_000_000
 
 /**

@@ -25,7 +25,7 @@ export function markChanged(uris: Iterable<string>): void {
   changedUris.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
 }
 
-/** Whether a resource differs at every read, such as a series of measurements: its mark would never disappear. */
+/** Whether a resource differs at every read, such as a series of measurements: a mark would say nothing about it. */
 function isAlwaysChanging(uri: string): boolean {
   return (
     /format=hikidashi\.Series|openmetrics/i.test(findCachedResource(uri)?.mimeType ?? '') ||

@@ -79,7 +79,7 @@ export interface Notebook {
   readonly isCut: boolean
 }
 
-/** Parses a Jupyter notebook of format 4. Returns `undefined` if the value is not such a notebook. */
+/** Parses a Jupyter notebook of format 4 or later. Returns `undefined` for other values. */
 export function notebookOf(value: unknown): Notebook | undefined {
   if (!isObject(value) || !Array.isArray(value.cells) || typeof value.nbformat !== 'number') return undefined
   const metadata = isObject(value.metadata) ? value.metadata : {}
@@ -201,7 +201,7 @@ function tableId({ schema, table }: Readonly<Record<string, unknown>>): string {
 
 /**
  * Returns the path segment for a name in a database. `~`, `/`, control characters and line separators are written as `~` and two
- * hexadecimal digits for each byte.
+ * hexadecimal digits for each byte, and so are the names `.` and `..`. The empty name is `~`.
  */
 function encodeDatabaseName(name: string): string {
   if (name === '') return '~'
