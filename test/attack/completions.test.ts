@@ -75,7 +75,7 @@ describe('completions', () => {
     },
   )
 
-  test('offer only names of environment variables, and never their values (TM13)', async () => {
+  test('of an env mount offer only names of environment variables, and never their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

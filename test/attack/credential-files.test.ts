@@ -131,7 +131,7 @@ describe('files that commonly hold credentials', () => {
   })
 })
 
-test('files that commonly hold credentials include the default files of the schema, and the files that "hikidashi add" writes', () => {
+test('files that commonly hold credentials include the credential files of the server itself, such as the defaults in the configuration schema, and the files that "hikidashi add" writes', () => {
   const schema = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8')
   const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
   expect(files.map(([, name]) => name)).toEqual([ownCredentialFiles.driveToken])

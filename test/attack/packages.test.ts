@@ -121,7 +121,7 @@ describe('lock files of packages:', () => {
     expect(await listPaths(await open())).toEqual([])
   })
 
-  test('names such as __proto__ are ordinary names, or ignored', async () => {
+  test('a member named __proto__ is ignored, and a package named constructor is served', async () => {
     install('node_modules/constructor', '1.0.0')
     folder.write({
       'package-lock.json':
@@ -194,7 +194,7 @@ describe('lock files of packages:', () => {
 })
 
 describe('an installed package', () => {
-  test('is served with the version in its own package.json only', async () => {
+  test('is served only if the lock file names the version in its own package.json', async () => {
     npmLock({ 'node_modules/a': { version: '2.0.0' }, 'node_modules/b': { version: '1.0.0' } })
     install('node_modules/a', '1.0.0')
     install('node_modules/b', '1.0.0')
@@ -239,7 +239,7 @@ describe('an installed package', () => {
       })
   })
 
-  test('of pnpm is read in the store in node_modules, with and without peers, and not through symbolic links', async () => {
+  test('of pnpm is read in node_modules/.pnpm, with and without peers, and not through symbolic links', async () => {
     folder.write({
       'pnpm-lock.yaml': `lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      zod@1.0.0:\n\npackages:\n\n  '@s/peer@2.0.0':\n    resolution: {}\n\n  zod@4.6.7:\n    resolution: {}\n\n  gone@1.0.0:\n    resolution: {}\n\nsnapshots:\n\n  '@s/peer@2.0.0(zod@4.6.7)': {}\n`,
     })
@@ -262,7 +262,7 @@ describe('an installed package', () => {
     expect(await read(provider, 'zod@4.6.7/README.md')).toBe(`# ${places[0]}\n`)
   })
 
-  test('of yarn, in both formats, is found at the top or below the package that needs it', async () => {
+  test('of yarn, in both formats of its lock file, is found in the node_modules of the project or of the package that needs it', async () => {
     install('node_modules/zod', '4.6.7')
     install('node_modules/old', '1.0.0')
     install('node_modules/old/node_modules/zod', '3.0.0')

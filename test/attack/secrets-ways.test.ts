@@ -48,7 +48,7 @@ const forms: Readonly<
     text: `// ${word}\nvar dsn = "app:${secret}@tcp(db:3306)/x"\n${filler.replace(/^/gm, '// ')}`,
     secrets: [secret],
   },
-  'in ODBC': {
+  'in an ODBC string': {
     file: 'odbc.txt',
     text: `${word}\nDriver={x};Server=db;Uid=app;Pwd={${secret}};\n${filler}`,
     secrets: [secret],
