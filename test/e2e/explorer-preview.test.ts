@@ -138,7 +138,7 @@ requires(
     await page.getByText('The earlier text is no longer kept.').waitFor()
   })
 
-  test('a search hit is marked with its context, and a long text is loaded in parts', async () => {
+  test('the lines of a search hit are marked in their context, and a long text is loaded in parts', async () => {
     const page = await open('file:///site/long.log?lines=500-502')
     await page.locator('.line.marked').first().waitFor()
     expect(
@@ -251,7 +251,7 @@ requires(
     await page.locator('.text .line', { hasText: '二ページ目。' }).waitFor()
   })
 
-  test('a database is a diagram with links to its tables', async () => {
+  test('the overview of a database is shown as a diagram with links to its tables', async () => {
     const page = await open('sqlite://shop/overview')
     const table = page.locator('.diagram-table', { hasText: 'customers' })
     await table.waitFor()

@@ -31,7 +31,7 @@ describe.each([
     expect(await readOne(provider, 'empty')).toMatchObject({ text: '', size: 0, mimeType: 'text/plain' })
   })
 
-  test('has the listed version', async () => {
+  test('gives the same version as the listing', async () => {
     folder.write({ 'a/b.txt': 'x' })
     const provider = await open({}, portable)
     const [entry] = await listAll(provider)

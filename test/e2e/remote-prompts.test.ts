@@ -73,7 +73,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
   })
   const open = (who: string, mode: 'auto' | 'legacy' = 'auto') => connectTo(services.get(who)?.url, mode)
 
-  test('are listed with their facts, with the name of the mount as a prefix where a name is taken', async () => {
+  test('are listed with title, description and arguments, and with the name of the mount as a prefix where a name is taken', async () => {
     const { prompts: listed } = await (await open('owner')).listPrompts()
     const names = listed.map(({ name }) => name)
     expect(names).toEqual(
@@ -95,7 +95,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
     expect(listed.find(({ name }) => name === 'veiled_media')?.description).toBe('The key is [redacted].')
   })
 
-  test.each(['auto', 'legacy'] as const)('are filled in, with arguments checked and completed (%s)', async (mode) => {
+  test.each(['auto', 'legacy'] as const)('are filled in, with arguments checked and completed (client mode: %s)', async (mode) => {
     const client = await open('owner', mode)
     expect(await client.getPrompt({ name: 'there_weather', arguments: { city: 'Oslo' } })).toMatchObject({
       description: 'The weather in Oslo',

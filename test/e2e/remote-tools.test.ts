@@ -74,7 +74,7 @@ describe.each(['sdk124', 'official'])('tools of a mounted server (%s)', (sdk) =>
     )
   })
 
-  test.each(['auto', 'legacy'] as const)('are called, and their answers are passed on (%s)', async (mode) => {
+  test.each(['auto', 'legacy'] as const)('are called, and their answers are passed on (client mode: %s)', async (mode) => {
     const client = await relayed.connect('owner', mode)
     await client.listTools()
     expect(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })).toMatchObject({
@@ -121,7 +121,7 @@ describe.each(['sdk124', 'official'])('tools of a mounted server (%s)', (sdk) =>
     expect(JSON.stringify(part)).not.toMatch(/CANARY|secret/)
   })
 
-  test('report progress, and are cancelled', async () => {
+  test('report progress to the client, and are cancelled at the server when the client cancels the call', async () => {
     const client = await relayed.connect('owner')
     const heard: unknown[] = []
     const options = { onprogress: (progress: unknown) => void heard.push(progress) }

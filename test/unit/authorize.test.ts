@@ -464,7 +464,7 @@ describe('the scopes of a token', () => {
   })
 })
 
-test('cached tokens expire, and the oldest are dropped first', async () => {
+test('the cache of token checks makes one check for simultaneous callers, drops expired and the oldest results, and keeps no failure', async () => {
   const memo = createMemo<number>(2)
   let found = 0
   const find = async () => ({ value: ++found, until: Date.now() + 60_000 })

@@ -107,7 +107,7 @@ describe('a metrics mount of a configuration', () => {
     )
   })
 
-  test('passes the contract suite', async () => {
+  test('passes the checks that every provider must pass', async () => {
     for (const mount of [{ url: api.url }, { source: 'self' }]) {
       const [planned] = planConfig(await configOf(mount))
       if (planned === undefined) throw new Error('nothing is planned')
