@@ -137,7 +137,7 @@ describe('the root of a files mount', () => {
   })
 })
 
-test('a file with a second hard link is served only if it is configured', async () => {
+test('a file with a second hard link is served only with the option hardlinks', async () => {
   folder.write({ 'a.txt': 'a' })
   fs.linkSync(folder.at('a.txt'), `${folder.outside}/second`)
   for (const [hardlinks, paths] of [

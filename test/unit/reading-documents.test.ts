@@ -236,7 +236,7 @@ describe('the wrappers for documents', () => {
     expect(await read('sjis.txt')).toMatchObject({ text: sjis, meta: { [encodingKey]: 'shift_jis' } })
   })
 
-  test('read parts of readings, ends of logs, and parts of decoded texts', async () => {
+  test('read parts of converted documents, ends of logs, and parts of decoded texts', async () => {
     expect(await text('資料／報告.pdf?as=text')).toBe('Page 1\n\n引き出し\n梅雨\n\nPage 2\n\n二頁目\n')
     expect(await text('資料／報告.pdf?as=text&lines=3-4')).toBe('引き出し\n梅雨\n')
     expect(await text('資料／設計書.docx?lines=1-3&as=markdown')).toBe('# 引き出しの設計書\n\n# 第一章　はじめに\n')

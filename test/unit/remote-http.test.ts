@@ -53,7 +53,7 @@ test.each([
   ['of 2026-07-28', async () => serveOfficial()],
   ['with sessions', async () => serveSessions([])],
   ['with server-sent events', async () => serveSse()],
-])('a server over HTTP %s is relayed', async (_, serve) => {
+])('a mounted server over HTTP %s is listed, read and shown by directories', async (_, serve) => {
   const view = relay(await listen(await serve()))
   const listed = await all((query) => view.list(query))
   expect(listed.map(({ uri }) => uri)).toEqual([
@@ -330,7 +330,7 @@ describe('a mounted server that serves a folder at file://', () => {
     return service.url
   }
 
-  test('passes the contract suite for providers: its directories cannot be read as files', async () => {
+  test('passes the checks that every provider must pass: its directories cannot be read as files', async () => {
     const provider = remote({ target: { url: await serveFolder() } })
     endings.push(async () => provider.close?.())
     const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))
