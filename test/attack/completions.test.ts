@@ -12,7 +12,7 @@ const arena = useArena({}, undefined, { filesInMany: manyFiles })
 const complete = (wire: Wire, uri: string, value: string, name = 'path', more: Params = {}) =>
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
 
-describe('values of templates', () => {
+describe('values of URI templates', () => {
   eachWire(wireNames)('are decoded once, and checked like every path, over %s (TM03)', async (name) => {
     const wire = arena.wire(name)
     // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.

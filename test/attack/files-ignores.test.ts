@@ -67,7 +67,7 @@ describe('a .gitignore that other matchers take very long to match', () => {
 describe('the rules of a .gitignore', () => {
   const { folder, open } = useFiles()
 
-  test('need at most two steps of matching for each character of a line, and two more (PT39)', () => {
+  test('are compiled to at most two steps of matching for each character of a line, and two more (PT39)', () => {
     for (const line of hostile)
       expect(compileIgnores(line, '', undefined).steps, line.slice(0, 30)).toBeLessThanOrEqual(2 * line.length + 2)
   })
@@ -95,7 +95,7 @@ describe('the rules of a .gitignore', () => {
     expect(files).toEqual(['file', 'in/file', 'in/in/file'])
   })
 
-  test('without wildcards, and those that match endings, are looked up and need no steps of matching (PT39)', async () => {
+  test('without wildcards, or for an ending such as *.log, hide their files without any step of matching (PT39)', async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `name${at}\n/path/${at}\n*.ending${at}`).join('\n')
     folder.write({
       '.gitignore': lines,

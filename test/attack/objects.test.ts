@@ -129,7 +129,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s):', (name) => 
     expect((await listAll(provider)).map(({ path }) => path)).toEqual(['a', 'd&<>"\'', 'e\ufffe', 'f'])
   })
 
-  test('metadata stored with an object is data, and sets no header of our answers (S307)', async () => {
+  test('metadata stored with an object is sent in the body of an answer, and sets none of its headers (S307)', async () => {
     store.table.put('a";\u00a0x.txt', 'x', {
       contentType: 'text/plain; x="; rel=evil',
       metadata: { 'set-cookie': 'evil=1', location: 'https://evil.example', note: '"><script>' },

@@ -80,7 +80,7 @@ describe('lock files of packages:', () => {
     '',
   ]
 
-  test.each([...names, ...others])('the package name %j in a lock file of npm gives no path', async (name) => {
+  test.each([...names, ...others])('a package with the name %j in a lock file of npm is not listed', async (name) => {
     npmLock({
       [`node_modules/${name}`]: { version: '1.0.0' },
       'node_modules/good': { version: '1.0.0' },
@@ -90,7 +90,7 @@ describe('lock files of packages:', () => {
   })
 
   test.each([...names, ...others].filter((name) => !name.includes('\0')))(
-    'the package name %j in a lock file of pnpm or yarn gives no path',
+    'a package with the name %j in a lock file of pnpm or yarn is not listed',
     async (name) => {
       folder.write({ 'pnpm-lock.yaml': `packages:\n\n  '${name}@1.0.0':\n    resolution: {}\n  /${name}/1.0.0:\n` })
       install('node_modules/.pnpm/good@1.0.0/node_modules/good', '1.0.0')

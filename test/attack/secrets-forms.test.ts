@@ -171,7 +171,7 @@ describe('JSON Web Keys:', () => {
   })
 })
 
-test('a secret whose characters Markdown escapes is redacted, also in a reading as Markdown', async () => {
+test('a secret whose characters Markdown escapes is redacted, also in HTML that is read as Markdown', async () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const provider = documents(memory({ 'a.html': { text: `<p>Use ${token} now</p>`, mimeType: 'text/html' } }), {
     through: (whole) => redacted(whole, { redactor }),

@@ -250,7 +250,7 @@ function spellings(count: number, length = 7000): readonly string[] {
 
 describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
-  row('omit hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
+  row('leave out hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
     const wire = await freshClientOf(name)
     const absent = ['nowhere://mount/x', 'file:///nowhere/x']
     const denied = [

@@ -133,7 +133,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
     expect(masked).not.toContain(key)
   })
 
-  test('follow the access rules of the mount: a denied prompt is absent, and denied resources are left out', async () => {
+  test('follow the access rules of the mount: a denied prompt is absent, and a prompt that includes a denied resource is refused', async () => {
     const [owner, guest] = [await open('owner'), await open('guest')]
     const stranger = await open('stranger')
     expect((await stranger.listPrompts()).prompts.map(({ name }) => name)).toEqual(['weather'])

@@ -354,7 +354,7 @@ describe('an issuer that introspects tokens', () => {
     return { state, verifier: createIntrospectionVerifier({ issuer, introspection, audiences: ['us'] }, {}) }
   }
 
-  test('is asked again while a stream depends on its answer', async () => {
+  test('is asked again while a stream depends on its answer, and the stream ends when the token is no longer active', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
     const { state, verifier } = await askedIssuer()
     const verdict = await verifier.verify('opaque')

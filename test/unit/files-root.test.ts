@@ -73,7 +73,7 @@ describe('symbolic links below the root', () => {
     expect(await textAt(provider, 'to-file/inner')).toBe('now a directory')
   })
 
-  test('are absent if they are denied', async () => {
+  test('are absent with the option symlinks: "deny"', async () => {
     await links(false)
     const provider = await open({ symlinks: 'deny' })
     expect(await listPaths(provider)).toEqual(['.gitignore', 'a/b.txt', 'a/deep/c.txt'])

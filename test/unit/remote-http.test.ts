@@ -67,7 +67,7 @@ test.each([
   expect((await view.directory({ uri: 'remote://there/file/docs' })).items.map(({ name }) => name)).toContain('sub')
 })
 
-test('a server over HTTP that has forgotten the session is asked for a new one', async () => {
+test('a mounted server over HTTP that has forgotten the session is asked for a new one', async () => {
   const first = await serveSessions([])
   const second = await serveSessions([])
   let current = first
@@ -282,7 +282,7 @@ describe('the configuration of a remote mount', () => {
     [{ command: 'x', bearer: { env: 'A' } }, 'This key needs "url", which this mount does not have.'],
     [{ command: 'x', env: { API_TOKEN: 'hunter2' } }, 'This looks like a literal secret.'],
     [{ url: 'https://example.org/mcp', headers: { 'X-Key': 'hunter2' } }, 'This is a literal secret.'],
-  ])('%j is refused', (mount, words) => {
+  ])('with %j is refused', (mount, words) => {
     const explained = parse(mount)
     const issues = 'issues' in explained ? explained.issues : undefined
     expect(JSON.stringify(issues)).toContain(words.replaceAll('"', '\\\\\\"').replaceAll('\\\\\\"', '\\"'))
