@@ -216,7 +216,7 @@ describe('routes and methods:', () => {
 })
 
 describe('HTTP answers:', () => {
-  test('no header of an answer repeats parts of the request (HT32)', async () => {
+  test('the headers of an answer forbid caching and sniffing, name no software, set no cookie, and repeat no part of the request (HT32)', async () => {
     const { headers = [] } = await ask({
       'mcp-session-id': 'x-evil',
       'last-event-id': 'x-evil',

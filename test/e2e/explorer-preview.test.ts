@@ -161,7 +161,7 @@ requires(
       .toBeGreaterThan(30_000)
   })
 
-  test('JSON is a tree that the keyboard opens, and its source has a permalink', async () => {
+  test('JSON is a tree that the keyboard opens, its source has a permalink, and invalid JSON is reported', async () => {
     const page = await open('file:///site/data.json')
     const tree = page.getByRole('tree', { name: 'JSON as a tree' })
     await tree.getByText('引き出し').waitFor()
@@ -267,7 +267,7 @@ requires(
     await page.getByRole('grid').getByText('花子').waitFor()
   })
 
-  test('a folder is a list with links, a binary file shows its bytes, and an empty or missing file says so', async () => {
+  test('a folder is a list with links, a binary file shows its bytes, a sound has a player, and an empty or missing file says so', async () => {
     const page = await open('file:///site/folder/')
     await page.getByRole('option', { name: /二\.txt/ }).waitFor()
     expect(await axe(page)).toEqual([])

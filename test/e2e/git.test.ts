@@ -307,7 +307,7 @@ describe('the listing of a git mount', () => {
 })
 
 describe('pages of a git mount', () => {
-  test('include a log with a line for each commit, which accepts a path, times, an author, a number and a ref', async () => {
+  test('include a log with a line for each commit, which accepts a path, times, an author, a number and a ref, and refuses invalid values', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     const id = (oid: string) => oid.slice(0, 12)
@@ -408,7 +408,7 @@ describe('pages of a git mount', () => {
     expect(patch).toContain('\n+++ b/two words.txt\n')
   })
 
-  test('include a diff of any two refs, also if both have slashes', async () => {
+  test('include a diff of any two refs, also if both have slashes, of all files or of one path', async () => {
     const { first, second } = fill()
     const asked = await open()
     const text = await asked.text('diff/feature/x/refs/heads/main')
@@ -422,7 +422,7 @@ describe('pages of a git mount', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('include a blame, with the author of each line', async () => {
+  test('include a blame with the author of each line, and refuse that of a file that is binary, in UTF-16 or too large', async () => {
     const { first, second } = fill()
     const asked = await open()
     expect(await asked.text('blame/main/src/main.ts')).toBe(

@@ -125,7 +125,7 @@ describe('a mounted hikidashi server', () => {
     return { url: service.url, direct: catalog.view(principal) }
   }
 
-  test('is relayed with its parts, directories and templates', async () => {
+  test('is relayed: parts, directories, completions, reasons of errors, and search hits with the addresses of the mount', async () => {
     const { url, direct } = await serve()
     const view = relay(url)
     const there = (uri: string) => uri.replace('docs://manual', 'remote://there/docs/manual')
