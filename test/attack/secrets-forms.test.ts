@@ -106,20 +106,25 @@ const spellings: readonly (readonly [string, string, (key: Jwk) => string])[] = 
 ]
 
 describe('JSON Web Keys:', () => {
-  test.each(spellings)('private members of a key written %s are redacted, in every range (SE25)', async (spelling, path, write) => {
-    for (const key of someOf(spelling, Object.values(keys))) {
-      const secrets = entriesOf(key).flatMap(([name, text]) => (isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : []))
-      const text = write(key)
-      const open = text.includes(String(key.kty)) ? entriesOf(key).filter(([name]) => !isPrivate(name)) : []
-      const kept = open.flatMap(([, value]) => (text.includes(value) ? [value] : []))
-      await expectHidden(
-        text,
-        path,
-        secrets.filter((part) => part.length > 8),
-        kept,
-      )
-    }
-  })
+  test.each(spellings)(
+    'private members of a key written %s are redacted, in every range (SE25)',
+    async (spelling, path, write) => {
+      for (const key of someOf(spelling, Object.values(keys))) {
+        const secrets = entriesOf(key).flatMap(([name, text]) =>
+          isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : [],
+        )
+        const text = write(key)
+        const open = text.includes(String(key.kty)) ? entriesOf(key).filter(([name]) => !isPrivate(name)) : []
+        const kept = open.flatMap(([, value]) => (text.includes(value) ? [value] : []))
+        await expectHidden(
+          text,
+          path,
+          secrets.filter((part) => part.length > 8),
+          kept,
+        )
+      }
+    },
+  )
 
   test('the additional primes of an RSA key are redacted (SE25)', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
@@ -829,10 +834,13 @@ test.each<[string, string]>([
   ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
   ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
   ['lines of netrc', 'machine a login b password '.repeat(18_000)],
-])('a file of %s, repeated many thousand times, is searched within the time limit, and not withheld (SE22)', async (name, text) => {
-  for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
-    expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
-})
+])(
+  'a file of %s, repeated many thousand times, is searched within the time limit, and not withheld (SE22)',
+  async (name, text) => {
+    for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
+      expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
+  },
+)
 
 test.each<[string, string]>([
   ['a.md', '- | user | password |\n  |---|---|\n  | bob | horsebattery |\n'],

@@ -199,7 +199,9 @@ describe('a source that is polled', () => {
     await eventually(() => expect(there.changes).toContainEqual({ path: 'b' }))
   })
 
-  test('is no longer watched by a replica that has lost its lease, which then gets the changes of others', { timeout: 30_000 }, async () => {
+  test('is no longer watched by a replica that has lost its lease, which then gets the changes of others', {
+    timeout: 30_000,
+  }, async () => {
     const bus = createBus()
     const [first, second] = polledBy(bus, 2)
     if (first === undefined || second === undefined) throw new Error('there are two')
