@@ -105,7 +105,7 @@ describe('the keys of an issuer', () => {
     expect(await keys.current()).toBeDefined()
   })
 
-  test('are an error if the answer of the issuer contains no valid key', async () => {
+  test('give an error if the answer of the issuer contains no valid key', async () => {
     for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
       const { url } = await serveKeys(keys)
       await expect(createKeySet(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({

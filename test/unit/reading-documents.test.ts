@@ -84,7 +84,7 @@ describe('front matter', () => {
 describe('documents with front matter', () => {
   const text = '---\ntitle: 手引き\npriority: 0.8\naudience: [user]\n---\n# 見出し\n'
 
-  test('are listed with the facts of their front matter, which outrank those of the source', async () => {
+  test('are listed with the title, priority and audience of their front matter, which outrank those of the source', async () => {
     const source = memory({
       'docs/a.md': { text, version: '1', title: '見出し', priority: 0.1 },
       'docs/b.md': { text: '# 無し\n', version: '1', title: '無し', priority: 0.1 },
