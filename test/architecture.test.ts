@@ -137,7 +137,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('contains the module of each entry under "exports" in package.json that names one module', () => {
+  test('has a source file for each module that "exports" in package.json names without a wildcard', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -147,7 +147,7 @@ describe('the source code', () => {
     }
   })
 
-  test('compares names of sources only in the folders of sources', () => {
+  test('compares the provider of a mount with a name such as "git" only in the folders below src/providers', () => {
     const names = readdirSync(join(source, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name)
@@ -178,7 +178,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('depends on no name of a source in the explorer page, nor in the script that writes the tables of abilities', () => {
+  test('depends on no name of a provider, such as "s3", in src/explorer/web and scripts/abilities.ts', () => {
     const sources = Object.keys(table)
     const word = `['"](?:${sources.join('|')})['"]`
     const kind = '(?:kind|scheme|source|provider|name)\\w*(?:\\([^)]*\\))?'
@@ -250,8 +250,11 @@ describe('the source code', () => {
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares each name of a type or function, except Props, define and open, in at most three files, and states the unit in the names of numbers', () => {
+  test('declares each name of a type or function, except Props, define and open, in at most three files', () => {
     expect(repeatedNames(code)).toEqual([])
+  })
+
+  test('ends the name of a constant with its unit if the comment of the constant names one', () => {
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
 

@@ -51,7 +51,7 @@ describe('the lists of sources in the documentation', () => {
     )
   })
 
-  test('name exactly the sources that accept the keys of documents (docs/configuration.md)', async () => {
+  test('name exactly the sources that accept the keys of the section "Documents" (docs/configuration.md)', async () => {
     const schemas = await Promise.all(
       Object.values(sources).map(async ({ name, schema }) => ({ name, ...(await schema()).source })),
     )
@@ -126,7 +126,7 @@ describe('the documentation', () => {
     expect(pages.length).toBeGreaterThan(8)
   })
 
-  test('has a short README with badges that add the server of npm start to VS Code and Cursor', () => {
+  test('has a README of less than 120 lines with badges that add the server of npm start to VS Code and Cursor', () => {
     const readme = textOf('README.md')
     expect(readme.split('\n').length).toBeLessThan(120)
     // Run "npx tsx scripts/badges.ts" to write them.

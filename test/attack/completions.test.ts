@@ -12,7 +12,7 @@ const arena = useArena({}, undefined, { filesInMany: manyFiles })
 const complete = (wire: Wire, uri: string, value: string, name = 'path', more: Params = {}) =>
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
 
-describe('values of templates', () => {
+describe('values of URI templates', () => {
   eachWire(wireNames)('are decoded once, and checked like every path, over %s (TM03)', async (name) => {
     const wire = arena.wire(name)
     // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.
@@ -75,7 +75,7 @@ describe('completions', () => {
     },
   )
 
-  test('offer only names of environment variables, and never their values (TM13)', async () => {
+  test('of an env mount offer only names of environment variables, and never their values (TM13)', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

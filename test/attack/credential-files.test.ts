@@ -131,7 +131,7 @@ describe('files that commonly hold credentials', () => {
   })
 })
 
-test('files that commonly hold credentials include the default files of the schema, and the files that "hikidashi add" writes', () => {
+test('files that commonly hold credentials include the credential files of the server itself, such as the defaults in the configuration schema, and the files that "hikidashi add" writes', () => {
   const schema = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8')
   const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
   expect(files.map(([, name]) => name)).toEqual([ownCredentialFiles.driveToken])
@@ -145,7 +145,7 @@ test('files that commonly hold credentials include the default files of the sche
   for (const path of written) expect(isCredentialFile(path.replaceAll('\\', '/')), path).toBe(true)
 })
 
-test('files that commonly hold credentials are listed in docs/redaction.md as in the code, each with its source', () => {
+test('files that commonly hold credentials are the same in docs/redaction.md and in the code, and each row there has a link or ends with "by their name"', () => {
   const text = readFileSync(new URL('../../docs/redaction.md', import.meta.url), 'utf8')
   const section = text.split('## Files that hold credentials')[1]?.split('\n## ')[0] ?? ''
   const rows = [...section.matchAll(/^\| (`[^|]+`) \| ([^|]+) \|$/gm)].map(([row, names = '', tool = '']) => ({

@@ -180,7 +180,7 @@ describe('a client of a Google Drive mount', () => {
     ['moved to nowhere', (id: string) => drive.table.move(id, undefined)],
     ['thrown away', (id: string) => drive.table.trash(id)],
     ['given to somebody who does not share it', (id: string) => drive.table.change(id, { visible: false })],
-    ['not to be fetched any more', (id: string) => drive.table.change(id, { canDownload: false })],
+    ['barred from download', (id: string) => drive.table.change(id, { canDownload: false })],
     ['removed', (id: string) => drive.table.remove(id)],
   ] as const)('does not find a file that was %s, from the next read on (DR04)', async (what, change) => {
     const wire = arena.wire('stdio 2025-11-25')
@@ -264,7 +264,7 @@ describe('a client of a Google Drive mount', () => {
   )
 
   test.each([400, 404, 410] as const)(
-    'sees the current files when the feed of changes is lost (%i) (DR16)',
+    'reads a new file although Drive has lost its feed of changes and answers with status %i (DR16)',
     async (status) => {
       const wire = arena.wire('stdio 2026-07-28')
       await listed(wire, 'gdrive://docs')
@@ -289,7 +289,7 @@ describe('a subscriber of a Google Drive mount', () => {
   }
 
   test.each([400, 404, 410] as const)(
-    'is notified that everything may have changed when the feed of changes is lost (%i) (DR16)',
+    'is notified that everything may have changed if Drive has lost its feed of changes and answers with status %i (DR16)',
     async (status) => {
       const provider = await openDrive(drive)
       const ended = new AbortController()

@@ -216,7 +216,7 @@ requires(
     }
   })
 
-  test('a saved file has the bytes of the resource, and a harmless name (UI08, UI09)', async () => {
+  test('a saved file has the bytes of the resource, and a name of at most 255 bytes that every file system accepts (UI08, UI09)', async () => {
     const page = await open({})
     for (const { uri } of saved) {
       await showOn(page, uri)

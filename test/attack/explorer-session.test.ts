@@ -109,7 +109,7 @@ describe('the answers to the explorer page', () => {
     expect(index, 'nothing inline').not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/)
   })
 
-  test('are HTML at the page and its frame, hold no resource, and refuse other methods than GET and HEAD (UI08)', async () => {
+  test('are HTML for the page and its frame, 404 for addresses of resources, and 405 for methods other than GET and HEAD (UI08)', async () => {
     for (const [name, type] of [
       ['', /^text\/html/],
       ['frame.html', /^text\/html/],

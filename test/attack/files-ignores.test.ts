@@ -67,12 +67,12 @@ describe('a .gitignore that other matchers take very long to match', () => {
 describe('the rules of a .gitignore', () => {
   const { folder, open } = useFiles()
 
-  test('need at most two steps of matching for each character of a line, and two more (PT39)', () => {
+  test('are compiled to at most two steps of matching for each character of a line, and two more (PT39)', () => {
     for (const line of hostile)
       expect(compileIgnores(line, '', undefined).steps, line.slice(0, 30)).toBeLessThanOrEqual(2 * line.length + 2)
   })
 
-  test('with too many wildcards hide only their own directory, and the log says so (PT39)', async () => {
+  test('with too many wildcards hide everything in the directory of the file, nothing outside of it, and the log says so (PT39)', async () => {
     const lines = Array.from({ length: 3000 }, (_, at) => `*${at}*a*b*c`).join('\n')
     folder.write({ 'many/.gitignore': lines, 'many/x': '', 'many/deep/y': '', z: '' })
     const log = vi.fn()
@@ -83,7 +83,7 @@ describe('the rules of a .gitignore', () => {
     })
   })
 
-  test('count towards one limit with the rules of the directories above (PT39)', async () => {
+  test('count together with the rules of the directories above, and a directory in which they exceed the limit is hidden (PT39)', async () => {
     const lines = Array.from({ length: 1000 }, (_, at) => `*${at}*a*b*c`).join('\n')
     const base = 'in/'.repeat(4)
     for (let at = 0; at <= base.length; at += 3) {
@@ -95,7 +95,7 @@ describe('the rules of a .gitignore', () => {
     expect(files).toEqual(['file', 'in/file', 'in/in/file'])
   })
 
-  test('without wildcards, and those that match endings, are looked up and need no steps of matching (PT39)', async () => {
+  test('without wildcards, or for an ending such as *.log, hide their files without any step of matching (PT39)', async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `name${at}\n/path/${at}\n*.ending${at}`).join('\n')
     folder.write({
       '.gitignore': lines,

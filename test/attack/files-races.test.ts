@@ -95,7 +95,7 @@ for (const way of swapWays) {
     'python3',
     canSwap(way),
     'python3 with ctypes is needed for renameat2',
-  )(`swapping by ${way}:`, () => {
+  )(`swapping two names by ${way}:`, () => {
     test.each(['deny', 'beneath'] as const)(
       'replacing a directory by a link to outside while its files are read discloses nothing (links: %s) (PT22)',
       async (symlinks) => {
@@ -202,7 +202,7 @@ describe('files that change during a read:', () => {
     }
   })
 
-  test('a file that is deleted or replaced after listing or opening is absent, or one complete version (PT42)', async () => {
+  test('a read of a file that is deleted and replaced all the time gives one complete version, or "not found" (PT42)', async () => {
     provider = await files({ root: folder.root })
     const versions = Array.from({ length: 8 }, (_, i) => String(i).repeat(200_000))
     fs.writeFileSync(folder.at('v'), versions[0]!)

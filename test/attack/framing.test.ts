@@ -42,7 +42,7 @@ describe('bytes that are not a valid message', () => {
     ['are in another encoding, or begin with a byte order mark,', 'JR12'],
     ['are not JSON', 'JR16'],
   ] as const
-  test('are of the kinds of all rows of the corpus', () => {
+  test('are tested below in each kind that the corpus of faulty frames contains', () => {
     expect(new Set(faultyFrames.map(({ id }) => id))).toEqual(new Set(kinds.map(([, id]) => id)))
   })
 
@@ -127,22 +127,25 @@ describe('bytes that are not a valid message', () => {
 describe('lines of stdio:', () => {
   const honest = (wire: StdioWire, id: string) => honestOf(wire, id)
 
-  test.each(stdioNames)('CRLF, empty lines, spaces and single bytes are accepted over %s (JR18)', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const { pipe } = wire
-    await pipe.write(`\r\n\n\n\r\n${honest(wire, 'crlf')}\r\n`)
-    expect((await pipe.answerTo('crlf')).message?.result).toBeDefined()
-    await pipe.write(`  \t ${honest(wire, 'spaces')} \t \n`)
-    expect((await pipe.answerTo('spaces')).message?.result).toBeDefined()
-    for (const byte of Buffer.from(`${honest(wire, 'slow')}\n`)) {
-      await pipe.write(Uint8Array.of(byte))
-      if (byte % 8 === 0) await sleep(2)
-    }
-    expect((await pipe.answerTo('slow')).message?.result).toBeDefined()
-    const all = Array.from({ length: 50 }, (_, i) => honest(wire, `joined${i}`)).join('\n')
-    await pipe.write(`${all}\n`)
-    for (let i = 0; i < 50; i++) expect((await pipe.answerTo(`joined${i}`)).message?.result).toBeDefined()
-  })
+  test.each(stdioNames)(
+    'CRLF, empty lines, spaces around a message, a message in single bytes and fifty messages at once are accepted over %s (JR18)',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const { pipe } = wire
+      await pipe.write(`\r\n\n\n\r\n${honest(wire, 'crlf')}\r\n`)
+      expect((await pipe.answerTo('crlf')).message?.result).toBeDefined()
+      await pipe.write(`  \t ${honest(wire, 'spaces')} \t \n`)
+      expect((await pipe.answerTo('spaces')).message?.result).toBeDefined()
+      for (const byte of Buffer.from(`${honest(wire, 'slow')}\n`)) {
+        await pipe.write(Uint8Array.of(byte))
+        if (byte % 8 === 0) await sleep(2)
+      }
+      expect((await pipe.answerTo('slow')).message?.result).toBeDefined()
+      const all = Array.from({ length: 50 }, (_, i) => honest(wire, `joined${i}`)).join('\n')
+      await pipe.write(`${all}\n`)
+      for (let i = 0; i < 50; i++) expect((await pipe.answerTo(`joined${i}`)).message?.result).toBeDefined()
+    },
+  )
 
   test.each(stdioNames)(
     'a character that is split between two chunks is read correctly over %s (JR18, JR11)',
@@ -159,38 +162,41 @@ describe('lines of stdio:', () => {
     },
   )
 
-  test.each(stdioNames)('after an invalid line, the next line is answered over %s (JR18, JR21)', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const junk = [
-      '{',
-      '}',
-      '\0\0\0',
-      '\xff',
-      '{"jsonrpc":"2.0","id":1',
-      'null',
-      'true',
-      '0',
-      '""',
-      '{}',
-      ' ',
-      '\r',
-      '\v',
-      '\u0085',
-      '\u2028',
-    ]
-    for (const [index, line] of junk.entries()) {
-      await wire.pipe.write(`${line}\n${honest(wire, `after${index}`)}\n`)
-      expect((await wire.pipe.answerTo(`after${index}`)).message?.result, JSON.stringify(line)).toBeDefined()
-      if (line === '\r') continue
-      expect((await wire.pipe.next()).message, JSON.stringify(line)).toMatchObject({
-        id: null,
-        error: { code: expect.any(Number) },
-      })
-    }
-  })
+  test.each(stdioNames)(
+    'an invalid line gets an error, and the next line is answered, over %s (JR18, JR21)',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const junk = [
+        '{',
+        '}',
+        '\0\0\0',
+        '\xff',
+        '{"jsonrpc":"2.0","id":1',
+        'null',
+        'true',
+        '0',
+        '""',
+        '{}',
+        ' ',
+        '\r',
+        '\v',
+        '\u0085',
+        '\u2028',
+      ]
+      for (const [index, line] of junk.entries()) {
+        await wire.pipe.write(`${line}\n${honest(wire, `after${index}`)}\n`)
+        expect((await wire.pipe.answerTo(`after${index}`)).message?.result, JSON.stringify(line)).toBeDefined()
+        if (line === '\r') continue
+        expect((await wire.pipe.next()).message, JSON.stringify(line)).toMatchObject({
+          id: null,
+          error: { code: expect.any(Number) },
+        })
+      }
+    },
+  )
 
   test.each(stdioNames)(
-    'control characters and Unicode line separators in answers do not break a line over %s (JR14)',
+    'an answer stays one line if its id has control characters or Unicode line separators, over %s (JR14)',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       for (const id of [
@@ -236,7 +242,7 @@ describe('batches of messages:', () => {
     }
   })
 
-  test('in a revision with batches, up to fifty messages are accepted, each answered by its id (JR01)', async () => {
+  test('in a revision with batches, each of up to fifty messages gets its own result or error, and a longer or empty batch is refused (JR01)', async () => {
     const target = await startFixture(arena.world, { transport: 'stdio' })
     for (const wire of [
       await openStdio(target, arena.world, '2025-03-26'),

@@ -112,9 +112,9 @@ const swaps: Readonly<Record<string, () => readonly [path: string, target: strin
   'the branches': () => [join(repository.gitDir, 'refs/heads'), join(other.gitDir, 'refs/heads')],
 }
 
-describe('a link in the place of a file of a git directory:', () => {
+describe('symbolic links in a git repository:', () => {
   test.each(Object.keys(swaps))(
-    'nothing of the target of a link in the place of %s is served, at once or later (GT18)',
+    'nothing of the target of a link in the place of %s is served, while the link is there or later (GT18)',
     async (name) => {
       const asked = await open()
       expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
@@ -178,7 +178,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
 
     test.runIf(ways.includes(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
-      'discloses nothing of its target in the place of %s (GT18)',
+      'in the place of %s discloses nothing of its target (GT18)',
       async (name) => {
         const [path, target] = swaps[name]?.() ?? ['', '']
         // Whatever ids the refs name, the objects are elsewhere.
@@ -204,7 +204,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     )
 
     test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
-      'discloses nothing of its target in the place of the packs (GT16)',
+      'in the place of the packs discloses nothing of its target (GT16)',
       async () => {
         other.git('gc', '-q')
         repository.git('gc', '-q')

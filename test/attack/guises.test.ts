@@ -68,8 +68,8 @@ describe('in a terminal,', () => {
     'ls --recursive --long': ['ls', '--recursive', '--long', 'guise://hostile/'],
     complete: ['complete', 'guise://hostile/'],
     templates: ['templates'],
-    'read of nothing': ['read', `guise://hostile/${encodeURIComponent('none\u202e')}`],
-    'read of what is no URI': ['read', `guise://hostile/${steering[0]}\u202e`],
+    'read of an absent resource': ['read', `guise://hostile/${encodeURIComponent('none\u202e')}`],
+    'read of an invalid URI': ['read', `guise://hostile/${steering[0]}\u202e`],
   }
 
   test.each(Object.entries(commands))(

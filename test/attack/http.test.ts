@@ -114,7 +114,7 @@ describe('Host and Origin:', () => {
 })
 
 describe('routes and methods:', () => {
-  test('only the route is served, with or without a query and a final slash (HT28)', async () => {
+  test('only the path of the endpoint is served, with or without a query and a final slash (HT28)', async () => {
     const { pathname } = arena.http.url as URL
     for (const path of [`${pathname}/`, `${pathname}?`, `${pathname}?x=1`, `http://${own()}${pathname}`])
       expect((await ask({}, bodyOf(), path)).status, path).toBe(200)
@@ -153,7 +153,7 @@ describe('routes and methods:', () => {
     for (const path of paths) expectRefused(await ask({}, bodyOf(), path), [404, 400, 405], path)
   })
 
-  test('the probes say only that the server runs (HT29)', async () => {
+  test('/healthz and /readyz answer GET with nothing but a status, and similar paths are absent (HT29)', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const answer = await send(arena.http, arena.world, { method: 'GET', path, headers: { host: 'evil' } })
       expect(answer.status).toBe(200)
@@ -216,7 +216,7 @@ describe('routes and methods:', () => {
 })
 
 describe('HTTP answers:', () => {
-  test('no header of an answer repeats parts of the request (HT32)', async () => {
+  test('the headers of an answer forbid caching and sniffing, name no software, set no cookie, and repeat no part of the request (HT32)', async () => {
     const { headers = [] } = await ask({
       'mcp-session-id': 'x-evil',
       'last-event-id': 'x-evil',

@@ -80,7 +80,7 @@ describe('lock files of packages:', () => {
     '',
   ]
 
-  test.each([...names, ...others])('the package name %j in a lock file of npm gives no path', async (name) => {
+  test.each([...names, ...others])('a package with the name %j in a lock file of npm is not listed', async (name) => {
     npmLock({
       [`node_modules/${name}`]: { version: '1.0.0' },
       'node_modules/good': { version: '1.0.0' },
@@ -90,7 +90,7 @@ describe('lock files of packages:', () => {
   })
 
   test.each([...names, ...others].filter((name) => !name.includes('\0')))(
-    'the package name %j in a lock file of pnpm or yarn gives no path',
+    'a package with the name %j in a lock file of pnpm or yarn is not listed',
     async (name) => {
       folder.write({ 'pnpm-lock.yaml': `packages:\n\n  '${name}@1.0.0':\n    resolution: {}\n  /${name}/1.0.0:\n` })
       install('node_modules/.pnpm/good@1.0.0/node_modules/good', '1.0.0')
@@ -121,7 +121,7 @@ describe('lock files of packages:', () => {
     expect(await listPaths(await open())).toEqual([])
   })
 
-  test('names such as __proto__ are ordinary names, or ignored', async () => {
+  test('a member named __proto__ is ignored, and a package named constructor is served', async () => {
     install('node_modules/constructor', '1.0.0')
     folder.write({
       'package-lock.json':
@@ -194,7 +194,7 @@ describe('lock files of packages:', () => {
 })
 
 describe('an installed package', () => {
-  test('is served with the version in its own package.json only', async () => {
+  test('is served only if the lock file names the version in its own package.json', async () => {
     npmLock({ 'node_modules/a': { version: '2.0.0' }, 'node_modules/b': { version: '1.0.0' } })
     install('node_modules/a', '1.0.0')
     install('node_modules/b', '1.0.0')
@@ -248,7 +248,7 @@ describe('an installed package', () => {
       })
   })
 
-  test('of pnpm is read in the store in node_modules, with and without peers, and not through symbolic links', async () => {
+  test('of pnpm is read in node_modules/.pnpm, with and without peers, and not through symbolic links', async () => {
     folder.write({
       'pnpm-lock.yaml': `lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      zod@1.0.0:\n\npackages:\n\n  '@s/peer@2.0.0':\n    resolution: {}\n\n  zod@4.6.7:\n    resolution: {}\n\n  gone@1.0.0:\n    resolution: {}\n\nsnapshots:\n\n  '@s/peer@2.0.0(zod@4.6.7)': {}\n`,
     })
@@ -271,7 +271,7 @@ describe('an installed package', () => {
     expect(await read(provider, 'zod@4.6.7/README.md')).toBe(`# ${places[0]}\n`)
   })
 
-  test('of yarn, in both formats, is found at the top or below the package that needs it', async () => {
+  test('of yarn, in both formats of its lock file, is found in the node_modules of the project or of the package that needs it', async () => {
     install('node_modules/zod', '4.6.7')
     install('node_modules/old', '1.0.0')
     install('node_modules/old/node_modules/zod', '3.0.0')

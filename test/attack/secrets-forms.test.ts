@@ -106,20 +106,25 @@ const spellings: readonly (readonly [string, string, (key: Jwk) => string])[] = 
 ]
 
 describe('JSON Web Keys:', () => {
-  test.each(spellings)('private members are redacted %s, in every range (SE25)', async (spelling, path, write) => {
-    for (const key of someOf(spelling, Object.values(keys))) {
-      const secrets = entriesOf(key).flatMap(([name, text]) => (isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : []))
-      const text = write(key)
-      const open = text.includes(String(key.kty)) ? entriesOf(key).filter(([name]) => !isPrivate(name)) : []
-      const kept = open.flatMap(([, value]) => (text.includes(value) ? [value] : []))
-      await expectHidden(
-        text,
-        path,
-        secrets.filter((part) => part.length > 8),
-        kept,
-      )
-    }
-  })
+  test.each(spellings)(
+    'private members of a key written %s are redacted, in every range (SE25)',
+    async (spelling, path, write) => {
+      for (const key of someOf(spelling, Object.values(keys))) {
+        const secrets = entriesOf(key).flatMap(([name, text]) =>
+          isPrivate(name) ? (text.match(/.{1,24}/g) ?? []) : [],
+        )
+        const text = write(key)
+        const open = text.includes(String(key.kty)) ? entriesOf(key).filter(([name]) => !isPrivate(name)) : []
+        const kept = open.flatMap(([, value]) => (text.includes(value) ? [value] : []))
+        await expectHidden(
+          text,
+          path,
+          secrets.filter((part) => part.length > 8),
+          kept,
+        )
+      }
+    },
+  )
 
   test('the additional primes of an RSA key are redacted (SE25)', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
@@ -128,7 +133,7 @@ describe('JSON Web Keys:', () => {
       await expectHidden(text, 'a.json', [r, d, t], ['abc'])
   })
 
-  test('a member whose object is outside the range is redacted by its form (SE25)', async () => {
+  test('a private member without the rest of its key is redacted by the form of its value, and other values of members with its name are unchanged (SE25)', async () => {
     const { d = '' } = keys.EC ?? {}
     expect(await shown(`  "d": "${d}",\n`, 'a.json')).toBe('  "d": "[redacted]",\n')
     for (const text of [
@@ -139,7 +144,7 @@ describe('JSON Web Keys:', () => {
       for (const path of ['a.json', 'a.md', 'a.ts', 'a.html']) expect(await shown(text, path)).toBe(text)
   })
 
-  test('children of a directory, and readings as text, show no private member (SE25)', async () => {
+  test('a read of a directory, and HTML as it is, as text and as Markdown, show no private member (SE25)', async () => {
     const key = keys.EC ?? {}
     const text = JSON.stringify(key)
     const html = `<h1>Key</h1><pre>${JSON.stringify(key, null, 2)}</pre>`
@@ -171,7 +176,7 @@ describe('JSON Web Keys:', () => {
   })
 })
 
-test('a secret whose characters Markdown escapes is redacted, also in a reading as Markdown', async () => {
+test('a secret whose characters Markdown escapes is redacted, also in HTML that is read as Markdown', async () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const provider = documents(memory({ 'a.html': { text: `<p>Use ${token} now</p>`, mimeType: 'text/html' } }), {
     through: (whole) => redacted(whole, { redactor }),
@@ -430,7 +435,7 @@ describe('private keys without a PEM frame:', () => {
     },
   )
 
-  test('public keys, requests and other DER are unchanged (SE25)', async () => {
+  test('public keys, certificate requests and other DER are unchanged (SE25)', async () => {
     const bytes = [
       publicKey.export({ type: 'spki', format: 'der' }),
       publicKey.export({ type: 'pkcs1', format: 'der' }),
@@ -696,7 +701,7 @@ test('of a withheld file, a range at its end is withheld too (SE22)', async () =
   }
 })
 
-test('a read of the end of a file reads the whole file once, and searches it once (SE22)', async () => {
+test('if files with secrets are withheld, a read of the end of a file reads and searches the whole file once (SE22)', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,
@@ -780,7 +785,7 @@ describe('a patch and a blame hide the secrets that the file hides', () => {
 test.each<[string, string]>([
   ['members', '"d":"'.repeat(100_000)],
   ['members without a value', 'd: '.repeat(150_000)],
-  ['kinds', '{"kty":"d":'.repeat(45_000)],
+  ['key types', '{"kty":"d":'.repeat(45_000)],
   ['braces', '{'.repeat(500_000)],
   ['folded members', 'd: >\n a\n'.repeat(60_000)],
   ['quotes in a table', `a,password\n${'"a,'.repeat(160_000)}`],
@@ -803,7 +808,7 @@ test.each<[string, string]>([
   ['users of a connection string', `${'a:'.repeat(240_000)}@tcp(h)/db`],
   ['members of ODBC', 'Server=a;Pwd={'.repeat(34_000)],
   ['braces of ODBC', `Server=a;Pwd={${'}}'.repeat(240_000)}`],
-  ['libpq', "host=a password='\\".repeat(26_000)],
+  ['libpq strings', "host=a password='\\".repeat(26_000)],
   ['DER in hexadecimal', '3082'.repeat(120_000)],
   ['DER in base64', 'MIIE'.repeat(120_000)],
   ['DER with short lengths', Buffer.from('3003020100'.repeat(70_000), 'hex').toString('base64')],
@@ -829,10 +834,13 @@ test.each<[string, string]>([
   ['invisible characters', `ghp_${'\u{e0041}'.repeat(120_000)}`],
   ['XML keys', '<RSAKeyValue><P>'.repeat(30_000)],
   ['lines of netrc', 'machine a login b password '.repeat(18_000)],
-])('endless %s are searched in time, and not withheld (SE22)', async (name, text) => {
-  for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
-    expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
-})
+])(
+  'a file of %s, repeated many thousand times, is searched within the time limit, and not withheld (SE22)',
+  async (name, text) => {
+    for (const path of someOf(name, ['a.yaml', 'a.csv', 'a.html', 'a.md', 'a.sql', 'a.txt'], 1, volume / 3))
+      expect(await read(redacted(memory({ [path]: text }), { redactor }), path)).not.toContain('withheld')
+  },
+)
 
 test.each<[string, string]>([
   ['a.md', '- | user | password |\n  |---|---|\n  | bob | horsebattery |\n'],

@@ -48,7 +48,7 @@ const forms: Readonly<
     text: `// ${word}\nvar dsn = "app:${secret}@tcp(db:3306)/x"\n${filler.replace(/^/gm, '// ')}`,
     secrets: [secret],
   },
-  'in ODBC': {
+  'in an ODBC string': {
     file: 'odbc.txt',
     text: `${word}\nDriver={x};Server=db;Uid=app;Pwd={${secret}};\n${filler}`,
     secrets: [secret],
@@ -165,7 +165,7 @@ describe('a secret', () => {
   }
 
   test.each(Object.entries(forms))(
-    '%s is disclosed by no read, range, reading, outline, diff or blame of its file (SE22)',
+    '%s is disclosed by no read, range, conversion, outline, diff or blame of its file (SE22)',
     async (_, { file, text, secrets }) => {
       const lines = text.split('\n').length - 1
       for (const [way, make] of Object.entries(ways)) {

@@ -40,7 +40,7 @@ const own = 'skill://hikidashi/find-and-read/SKILL.md'
 const addressOf = ({ root }: Folder) => `skill://${root.split('/').at(-1)?.toLowerCase()}`
 
 describe('skills of another author', () => {
-  test('serve nothing outside of their folder, by links of any kind', async () => {
+  test('serve nothing outside of their folder through links of any kind', async () => {
     folder.write({ '.claude/skills/good/SKILL.md': head('good'), '.claude/skills/good/notes.md': 'fine' })
     const at = (path: string) => join(folder.root, '.claude/skills', path)
     symlinkSync(join(outside.root, 'evil'), at('evil'))
@@ -105,7 +105,7 @@ describe('skills of another author', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  test('show no file that the rules of a folder leave out', async () => {
+  test('show no file that a folder excludes by default, such as .env or a private key', async () => {
     folder.write({
       'skills/deploy/SKILL.md': head('deploy'),
       'skills/deploy/.env': `TOKEN=${canary}`,

@@ -250,7 +250,7 @@ function spellings(count: number, length = 7000): readonly string[] {
 
 describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
-  row('omit hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
+  row('leave out hidden resources exactly like absent ones, and never notify of them (SB02, SB07)', async () => {
     const wire = await freshClientOf(name)
     const absent = ['nowhere://mount/x', 'file:///nowhere/x']
     const denied = [
@@ -725,7 +725,7 @@ describe('a subscriber that does not read', () => {
 
 describe('the limit of watches', () => {
   requiresWatchLimit()('of the system', () => {
-    test('is shown in the log and in the readiness, while changes are still reported (SB16)', async () => {
+    test('is reported in the log and at /readyz when it is reached, and changes are still noticed (SB16)', async () => {
       const { mounts, ...rest } = configOf(arena.world)
       const config = { ...rest, mounts: { [arena.world.address]: { ...mounts[arena.world.address], reconcile: '1s' } } }
       const target = await startConfigured(arena.world, 'http', config, withWatches(3))
@@ -920,7 +920,7 @@ describe('a session that is resumed (up to 2025-11-25)', () => {
     write('abc', 'abc\n')
   })
 
-  test('has one standing stream, however often it is requested (HT22)', async () => {
+  test('has one open stream, however often it is requested (HT22)', async () => {
     const wire = await clientOf('http 2025-11-25')
     const first = attach(wire)
     expect(await first.status()).toBe(200)

@@ -80,7 +80,7 @@ describe('a flood of bad tokens', () => {
     }
   })
 
-  test('leaves few lines in the log, and no token (TK32)', async () => {
+  test('leaves few lines in the log and the audit log, which counts every refusal, and no token in either (TK32)', async () => {
     const told = server
       .log()
       .split('\n')
@@ -106,7 +106,7 @@ describe('a flood of bad tokens', () => {
   })
 })
 
-test('requests without a valid token are recorded without a principal (TK32)', async () => {
+test('requests without a valid token are recorded in the audit log without a principal (TK32)', async () => {
   expect((await read(server.url, undefined, openUri)).status).toBe(401)
   expect((await read(server.url, 'two words', openUri)).status).toBe(400)
   const found = await eventually(

@@ -61,7 +61,7 @@ requires(
   'prometheus',
   hasPrometheus,
   noPrometheus,
-)('a real Prometheus', () => {
+)('with a real Prometheus,', () => {
   describeProvider({ describe, test }, 'the provider metrics over Prometheus', async () => {
     const now = Math.floor(Date.now() / 1000)
     const labels = { instance: 'web-1:9100' }

@@ -207,7 +207,7 @@ describe('hikidashi read', () => {
     expect(err).toContain(uri('docs/nope.txt'))
   })
 
-  test('says how to read a part of a resource that is too large', async () => {
+  test('says how to read a part of a resource that is too large for --json', async () => {
     await writeFile(
       join(home, 'small.json'),
       JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes', maxBytes: 100 } } }),

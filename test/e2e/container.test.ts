@@ -298,7 +298,7 @@ describe('the GitHub action', () => {
     }
   })
 
-  test('runs no input as a script, and fails when pack does', async () => {
+  test('runs no input as a script, and fails when hikidashi pack fails', async () => {
     const packed = await pack({ QUERY: '$(touch stolen); "; touch stolen; --config x' })
     expect(packed).toMatchObject({ status: 0, file: '/temp/context.markdown', work: ['a.md'] })
     expect(packed.text).not.toContain('stolen')

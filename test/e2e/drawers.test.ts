@@ -94,7 +94,7 @@ const drawers: readonly (readonly [uri: string, content: string, template?: stri
   ]
 
 describe('one configuration with many kinds of sources', () => {
-  test('is accepted by check', async () => {
+  test('is accepted by hikidashi check', async () => {
     const { code, out, err } = await run(['check', '--config', config, '--limit', '5'], { cwd: folder, env })
     expect({ code, out, err }).toMatchObject({ code: 0 })
     expect(out.match(/^ok /gm)).toHaveLength(display === undefined ? 10 : 11)

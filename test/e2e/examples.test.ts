@@ -68,7 +68,7 @@ describe('examples/team-server', () => {
   const servers: AuthorizationServer[] = []
   afterAll(() => Promise.all(servers.map((server) => server.stop())))
 
-  test('shows signed-in users the resources of their group', async () => {
+  test('shows signed-in users the resources of their group, and writes a read to the audit log without the content', async () => {
     for (const method of ['warn', 'info', 'log'] as const) vi.spyOn(console, method).mockImplementation(() => {})
     const groups = { ada: ['finance-team'], bob: [] }
     const issuer = await startAuthorizationServer({ scopes: ['context', 'finance:read'], groups })

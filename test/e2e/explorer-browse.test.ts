@@ -116,7 +116,7 @@ requires(
     },
   )
 
-  test('of a directory with very many resources, few are in the DOM', async () => {
+  test('a directory with very many resources can be scrolled, filtered and sorted with less than 80 rows in the DOM', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     await press(page, 'ArrowRight')
@@ -240,7 +240,7 @@ requires(
     expect(await page.locator('#middle').isVisible()).toBe(false)
   })
 
-  test('the list passes axe in the dark theme, and the panes keep their width over a reload', async () => {
+  test('the list passes the accessibility check (axe) in the dark theme, and the panes keep their width over a reload', async () => {
     const page = await open('view=list&mime=text%2Fmarkdown', { colorScheme: 'dark' }, few)
     await page.locator('.browse-foot', { hasText: '3 of' }).waitFor()
     expect(await axe(page)).toEqual([])

@@ -49,7 +49,7 @@ requires(
   const serve = useExplored()
   const tabs = useBrowser()
 
-  test('while the index grows, names are marked at once, the progress is shown, and new hits appear by themselves', async () => {
+  test('while the index grows, files whose names match are shown at once, the progress is shown, and new hits appear by themselves', async () => {
     const { provider, grow } = growingSearch()
     const docs = memory({ 'one.md': { text: 'tea of one' }, 'two.md': { text: 'tea of two' }, 'Tea.md': { text: 'x' } })
     const { url } = await serve([

@@ -138,7 +138,7 @@ requires(
     await page.getByText('The earlier text is no longer kept.').waitFor()
   })
 
-  test('a search hit is marked with its context, and a long text is loaded in parts', async () => {
+  test('the lines of a search hit are marked in their context, and a long text is loaded in parts', async () => {
     const page = await open('file:///site/long.log?lines=500-502')
     await page.locator('.line.marked').first().waitFor()
     expect(
@@ -161,7 +161,7 @@ requires(
       .toBeGreaterThan(30_000)
   })
 
-  test('JSON is a tree that the keyboard opens, and its source has a permalink', async () => {
+  test('JSON is a tree that the keyboard opens, its source has a permalink, and invalid JSON is reported', async () => {
     const page = await open('file:///site/data.json')
     const tree = page.getByRole('tree', { name: 'JSON as a tree' })
     await tree.getByText('引き出し').waitFor()
@@ -251,7 +251,7 @@ requires(
     await page.locator('.text .line', { hasText: '二ページ目。' }).waitFor()
   })
 
-  test('a database is a diagram with links to its tables', async () => {
+  test('the overview of a database is shown as a diagram with links to its tables', async () => {
     const page = await open('sqlite://shop/overview')
     const table = page.locator('.diagram-table', { hasText: 'customers' })
     await table.waitFor()
@@ -267,7 +267,7 @@ requires(
     await page.getByRole('grid').getByText('花子').waitFor()
   })
 
-  test('a folder is a list with links, a binary file shows its bytes, and an empty or missing file says so', async () => {
+  test('a folder is a list with links, a binary file shows its bytes, a sound has a player, and an empty or missing file says so', async () => {
     const page = await open('file:///site/folder/')
     await page.getByRole('option', { name: /二\.txt/ }).waitFor()
     expect(await axe(page)).toEqual([])

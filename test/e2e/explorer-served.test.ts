@@ -29,7 +29,7 @@ requires(
   })
   afterAll(() => explorer.end())
 
-  test('the explorer is served beside the MCP endpoint, also at a configured path, and axe finds no problem', async () => {
+  test('the explorer is served beside the MCP endpoint at a configured path, and passes the accessibility check (axe)', async () => {
     expect(explorer.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/team\/$/)
     const page = await tabs.open(explorer.url)
     await page.getByRole('treeitem', { name: 'readme.md' }).waitFor()

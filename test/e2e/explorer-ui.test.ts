@@ -65,7 +65,7 @@ describe('hikidashi ui', () => {
     await end()
   })
 
-  test('reports that the server it shows has stopped', async () => {
+  test('exits with 1 and reports the end of the server that it shows', async () => {
     const { url, running } = await ui('--command', fixture('old', 'sdk112'))
     await enter(url)
     const pid = await childOf(running.child.pid ?? 0)

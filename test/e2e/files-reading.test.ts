@@ -31,7 +31,7 @@ describe.each([
     expect(await readOne(provider, 'empty')).toMatchObject({ text: '', size: 0, mimeType: 'text/plain' })
   })
 
-  test('has the listed version', async () => {
+  test('gives the same version as the listing', async () => {
     folder.write({ 'a/b.txt': 'x' })
     const provider = await open({}, portable)
     const [entry] = await listAll(provider)
@@ -39,7 +39,7 @@ describe.each([
     expect((await readOne(provider, 'a/b.txt', { range: { start: 0, end: 1 } })).version).toBe(entry?.version)
   })
 
-  test('returns a requested part, cut between characters, and states its range', async () => {
+  test('returns a requested part, cut between characters, with its range, and refuses an invalid range', async () => {
     folder.write({
       'a.txt': 'aあ𠮷b',
       'a.bin': new Uint8Array([0, 1, 2, 3]),

@@ -139,7 +139,7 @@ describe('while a server opens its mounts,', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('with --strict, it opens them without waiting for a request', async () => {
+  test('with --strict, no request has to arrive before they are opened', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--strict', '--config', config)
     await write(certificates)

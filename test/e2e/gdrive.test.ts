@@ -149,7 +149,7 @@ describe('a listing of a Drive mount', () => {
 })
 
 describe('a read of a Drive mount', () => {
-  test('has the owners, times, link and revision of a document', async () => {
+  test('has the owners, the last editor, the link and the revision of a document', async () => {
     fillDrive(drive)
     const content = await read(await open(), 'docs/plan')
     expect(content).toMatchObject({ mimeType: 'text/markdown', text: served['docs/plan'] })
@@ -307,7 +307,7 @@ describe('changes of a Drive mount', () => {
     stop()
   })
 
-  test('are all reported when catching up ends, however long the interval is', async () => {
+  test('are reported after catching up, however long the interval is', async () => {
     fillDrive(drive)
     const provider = await open({ intervalMs: 3_600_000 })
     const { seen, stop } = await follow(provider)

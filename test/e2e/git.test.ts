@@ -139,23 +139,41 @@ describe('files of a git mount', () => {
     })
     expect((await asked.stat('HEAD/large.bin')).size).toBe(9_000_000)
   })
+})
 
-  test('and its pages are served by a catalog: lines of a file, a log with its parameters, a commit with its cache time', async () => {
-    fill()
+describe('a catalog with a git mount', () => {
+  async function readAll(...uris: readonly string[]) {
     const catalog = createCatalog({
       mounts: [{ address: 'git://app', provider: sliced(await git({ repository: repository.dir })) }],
     })
     try {
       const view = catalog.view({ id: 'test', roles: [] })
-      const { contents } = await view.read('git://app/HEAD/src/main.ts?lines=2-2')
-      expect(contents).toMatchObject([{ text: 'two\n' }])
-      const log = await view.read('git://app/log?limit=1&ref=feature/x')
-      expect(log.contents).toMatchObject([{ text: expect.stringContaining('a feature') }])
-      const whole = await view.read(`git://app/commits/${repository.git('rev-parse', 'HEAD')}`)
-      expect(whole.cache.ttlMs).toBeGreaterThan(1e9)
+      return await Promise.all(uris.map((uri) => view.read(uri)))
     } finally {
       await catalog.close()
     }
+  }
+
+  test('answers a read of a file with ?lines with these lines', async () => {
+    fill()
+    const [part] = await readAll('git://app/HEAD/src/main.ts?lines=2-2')
+    expect(part?.contents).toMatchObject([{ text: 'two\n' }])
+  })
+
+  test('passes the parameters limit and ref on to the log', async () => {
+    const { feature } = fill()
+    const [log] = await readAll('git://app/log?limit=1&ref=feature/x')
+    const [content] = log?.contents ?? []
+    const text = content !== undefined && 'text' in content ? content.text : ''
+    expect(text.match(/^[0-9a-f]{12} .*$/gm)).toEqual([expect.stringContaining('a feature')])
+    expect(text).toContain(feature.slice(0, 12))
+  })
+
+  test('lets clients cache a commit with a full id for more than ten days, and not the commit of a branch', async () => {
+    const { third } = fill()
+    const [whole, moving] = await readAll(`git://app/commits/${third}`, 'git://app/commits/main')
+    expect(whole?.cache.ttlMs).toBeGreaterThan(10 * 86_400_000)
+    expect(moving?.cache.ttlMs).toBeLessThan(10 * 86_400_000)
   })
 })
 
@@ -289,7 +307,7 @@ describe('the listing of a git mount', () => {
 })
 
 describe('pages of a git mount', () => {
-  test('include a log with a line for each commit, which accepts a path, times, an author, a number and a ref', async () => {
+  test('include a log with a line for each commit, which accepts a path, times, an author, a number and a ref, and refuses invalid values', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     const id = (oid: string) => oid.slice(0, 12)
@@ -327,7 +345,7 @@ describe('pages of a git mount', () => {
     await expect(asked.read('log', { ref: 'none' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('include each commit, with its message, people, numbers and patch', async () => {
+  test('include each commit, with its message, people, numbers of changed lines and patch', async () => {
     const { first, second, third } = fill()
     const asked = await open()
     expect(await asked.read(`commits/${second}`)).toEqual({
@@ -390,7 +408,7 @@ describe('pages of a git mount', () => {
     expect(patch).toContain('\n+++ b/two words.txt\n')
   })
 
-  test('include a diff of any two refs, also if both have slashes', async () => {
+  test('include a diff of any two refs, also if both have slashes, of all files or of one path', async () => {
     const { first, second } = fill()
     const asked = await open()
     const text = await asked.text('diff/feature/x/refs/heads/main')
@@ -404,7 +422,7 @@ describe('pages of a git mount', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('include a blame, with the author of each line', async () => {
+  test('include a blame with the author of each line, and refuse that of a file that is binary, in UTF-16 or too large', async () => {
     const { first, second } = fill()
     const asked = await open()
     expect(await asked.text('blame/main/src/main.ts')).toBe(

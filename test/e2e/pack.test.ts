@@ -170,7 +170,7 @@ describe('a context', () => {
 })
 
 describe('a context of a folder', () => {
-  test('leaves out tests with --no-tests, and with -x the files that match a glob', async () => {
+  test('leaves out the files of tests with --no-tests, and with -x the files that match a glob', async () => {
     // The folder itself is called like one of tests.
     const project = createFolder()
     const texts = ['src/anchor.ts', 'src/anchor.gen.ts', 'src/anchor.test.ts', 'test/anchor.ts', 'pkg/test_anchor.py']

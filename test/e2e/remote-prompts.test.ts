@@ -73,7 +73,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
   })
   const open = (who: string, mode: 'auto' | 'legacy' = 'auto') => connectTo(services.get(who)?.url, mode)
 
-  test('are listed with their facts, with the name of the mount as a prefix where a name is taken', async () => {
+  test('are listed with title, description and arguments, and with the name of the mount as a prefix where a name is taken', async () => {
     const { prompts: listed } = await (await open('owner')).listPrompts()
     const names = listed.map(({ name }) => name)
     expect(names).toEqual(
@@ -95,26 +95,29 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
     expect(listed.find(({ name }) => name === 'veiled_media')?.description).toBe('The key is [redacted].')
   })
 
-  test.each(['auto', 'legacy'] as const)('are filled in, with arguments checked and completed (%s)', async (mode) => {
-    const client = await open('owner', mode)
-    expect(await client.getPrompt({ name: 'there_weather', arguments: { city: 'Oslo' } })).toMatchObject({
-      description: 'The weather in Oslo',
-      messages: [
-        { role: 'user', content: { type: 'text', text: 'How is the weather in Oslo?' } },
-        { role: 'assistant', content: { type: 'text', text: 'I will look.' } },
-      ],
-    })
-    const ours = await client.getPrompt({ name: 'weather' })
-    expect(ours.messages).toMatchObject([{ content: { type: 'text', text: 'Ours.' } }])
-    await expect(client.getPrompt({ name: 'there_weather' })).rejects.toThrow('The argument "city" is missing.')
-    await expect(client.getPrompt({ name: 'there_weather', arguments: { city: 'x', no: '' } })).rejects.toThrow(
-      /does not have/,
-    )
-    const ref = { type: 'ref/prompt', name: 'there_weather' } as const
-    const context = { arguments: { country: 'no' } }
-    const { completion } = await client.complete({ ref, argument: { name: 'city', value: 'Os' }, context })
-    expect(completion.values).toEqual(['Osaka', 'Oslo', 'country=no'])
-  })
+  test.each(['auto', 'legacy'] as const)(
+    'are filled in, with arguments checked and completed (client mode: %s)',
+    async (mode) => {
+      const client = await open('owner', mode)
+      expect(await client.getPrompt({ name: 'there_weather', arguments: { city: 'Oslo' } })).toMatchObject({
+        description: 'The weather in Oslo',
+        messages: [
+          { role: 'user', content: { type: 'text', text: 'How is the weather in Oslo?' } },
+          { role: 'assistant', content: { type: 'text', text: 'I will look.' } },
+        ],
+      })
+      const ours = await client.getPrompt({ name: 'weather' })
+      expect(ours.messages).toMatchObject([{ content: { type: 'text', text: 'Ours.' } }])
+      await expect(client.getPrompt({ name: 'there_weather' })).rejects.toThrow('The argument "city" is missing.')
+      await expect(client.getPrompt({ name: 'there_weather', arguments: { city: 'x', no: '' } })).rejects.toThrow(
+        /does not have/,
+      )
+      const ref = { type: 'ref/prompt', name: 'there_weather' } as const
+      const context = { arguments: { country: 'no' } }
+      const { completion } = await client.complete({ ref, argument: { name: 'city', value: 'Os' }, context })
+      expect(completion.values).toEqual(['Osaka', 'Oslo', 'country=no'])
+    },
+  )
 
   test('keep images, sounds, resources and links, at addresses that the client can read', async () => {
     const client = await open('owner')
@@ -133,7 +136,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server (%s)', (sdk) 
     expect(masked).not.toContain(key)
   })
 
-  test('follow the access rules of the mount: a denied prompt is absent, and denied resources are left out', async () => {
+  test('follow the access rules of the mount: a denied prompt is absent, and a prompt that includes a denied resource is refused', async () => {
     const [owner, guest] = [await open('owner'), await open('guest')]
     const stranger = await open('stranger')
     expect((await stranger.listPrompts()).prompts.map(({ name }) => name)).toEqual(['weather'])

@@ -74,28 +74,31 @@ describe.each(['sdk124', 'official'])('tools of a mounted server (%s)', (sdk) =>
     )
   })
 
-  test.each(['auto', 'legacy'] as const)('are called, and their answers are passed on (%s)', async (mode) => {
-    const client = await relayed.connect('owner', mode)
-    await client.listTools()
-    expect(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })).toMatchObject({
-      content: [{ type: 'text', text: '{"sum":3}' }],
-      structuredContent: { sum: 3 },
-    })
-    expect(textOf(await client.callTool({ name: 'there_read_resource' }))).toBe('theirs: read_resource')
-    expect(textOf(await client.callTool({ name: 'odd_name__' }))).toBe('theirs: odd/name é')
-    const failed = await client.callTool({ name: 'fail' })
-    expect(failed).toMatchObject({ isError: true, content: [{ text: `It failed with ${key}` }] })
-    expect(textOf(await client.callTool({ name: 'veiled_fail' }))).toBe('It failed with [redacted]')
-    const refused = await client.callTool({ name: 'add', arguments: { a: 'one' } })
-    expect(refused.isError).toBe(true)
-    expect(textOf(refused)).toMatch(/\bb\b/)
-    expect(records).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ verb: 'call', uri: 'add', outcome: 'ok' }),
-        expect.objectContaining({ verb: 'call', uri: 'fail', outcome: 'failed' }),
-      ]),
-    )
-  })
+  test.each(['auto', 'legacy'] as const)(
+    'are called, and their answers are passed on (client mode: %s)',
+    async (mode) => {
+      const client = await relayed.connect('owner', mode)
+      await client.listTools()
+      expect(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })).toMatchObject({
+        content: [{ type: 'text', text: '{"sum":3}' }],
+        structuredContent: { sum: 3 },
+      })
+      expect(textOf(await client.callTool({ name: 'there_read_resource' }))).toBe('theirs: read_resource')
+      expect(textOf(await client.callTool({ name: 'odd_name__' }))).toBe('theirs: odd/name é')
+      const failed = await client.callTool({ name: 'fail' })
+      expect(failed).toMatchObject({ isError: true, content: [{ text: `It failed with ${key}` }] })
+      expect(textOf(await client.callTool({ name: 'veiled_fail' }))).toBe('It failed with [redacted]')
+      const refused = await client.callTool({ name: 'add', arguments: { a: 'one' } })
+      expect(refused.isError).toBe(true)
+      expect(textOf(refused)).toMatch(/\bb\b/)
+      expect(records).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ verb: 'call', uri: 'add', outcome: 'ok' }),
+          expect.objectContaining({ verb: 'call', uri: 'fail', outcome: 'failed' }),
+        ]),
+      )
+    },
+  )
 
   test('follow the access rules of the mount: a denied tool is absent, and denied parts of a result are too', async () => {
     const [owner, guest] = [await relayed.connect('owner'), await relayed.connect('guest')]
@@ -121,7 +124,7 @@ describe.each(['sdk124', 'official'])('tools of a mounted server (%s)', (sdk) =>
     expect(JSON.stringify(part)).not.toMatch(/CANARY|secret/)
   })
 
-  test('report progress, and are cancelled', async () => {
+  test('report progress to the client, and are cancelled at the server when the client cancels the call', async () => {
     const client = await relayed.connect('owner')
     const heard: unknown[] = []
     const options = { onprogress: (progress: unknown) => void heard.push(progress) }

@@ -101,7 +101,7 @@ describe('three replicas', () => {
     expect(new Set(uris).size).toBe(uris.length)
   })
 
-  test('know their own sessions only, by the name of the replica in the session id', async () => {
+  test('each know only their own sessions, whose ids begin with the name of the replica', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
@@ -235,7 +235,7 @@ describe('three replicas', () => {
       vi.unstubAllEnvs()
     })
 
-    test('pass doctor --url from outside', async () => {
+    test('pass the checks of hikidashi doctor --url', async () => {
       const file = join(folder.outside, 'ca.pem')
       writeFileSync(file, authority)
       const trusting = { ...env, NODE_EXTRA_CA_CERTS: file, NODE_TLS_REJECT_UNAUTHORIZED: '1' }

@@ -39,7 +39,7 @@ describe('the search index', () => {
   const issue =
     'Cursor pages break when the server restarts: the client sends its cursor, the listing answers "cursor is not valid" and starts over from the beginning of all resources.'
 
-  test('does not require the quoted text of a long question', async () => {
+  test('finds a document without the quoted text of a question if the question is long', async () => {
     const index = await begin()
     await index.put([documentOf('src/listing.ts', 'A cursor of a listing outlives restarts of the server.')])
     expect(pathsOf(await find(index, issue))).toEqual(['src/listing.ts'])
@@ -101,7 +101,7 @@ describe('the search index', () => {
     expect(pathsOf(await find(index, issue))[0]).toBe('spread.txt')
   })
 
-  test('prefers the folder that a label of the question names', async () => {
+  test('prefers the folder that a label before the question names, such as "store:" or "fix(view):"', async () => {
     const index = await begin()
     const text = '# Rows\n\nrows are written at once\n'.repeat(60)
     await index.put(
@@ -230,7 +230,7 @@ describe('the search index', () => {
     await index.close()
   })
 
-  test('ranks passages about the words first, and shows equal text once', async () => {
+  test('ranks a document named like the words first, and words that stand together before others, and shows equal text once', async () => {
     const index = await begin()
     const filler = 'Something else is told here at some length, and nothing of it matters to anybody. '
     await index.put([
@@ -394,7 +394,7 @@ function termsIn(text: string): ReadonlySet<string> {
   return terms
 }
 
-describe('both engines of the search index', () => {
+describe('both engines of the search index, SQLite and PostgreSQL,', () => {
   test('give the hits that a simple model gives, in the same order as each other', async () => {
     await fc.assert(
       fc.asyncProperty(

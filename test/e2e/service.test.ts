@@ -105,7 +105,7 @@ requires(
   }, 120_000)
 })
 
-describe('the command for macOS and Windows in', () => {
+describe('services of macOS and Windows:', () => {
   /** Runs the words of a service with a configuration, and stops it. Resolves to its log, and to its exit code. */
   async function runService([, , ...words]: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const place = mkdtempSync(join(tmpdir(), 'hikidashi-service-'))

@@ -87,7 +87,7 @@ function load(store: Store, collection: string) {
 
 describe('a store in PostgreSQL', () => {
   test.each(['stop', 'kill'] as const)(
-    'loses nothing when its server is restarted under load (%s), and continues',
+    'loses no acknowledged row when its server is restarted under load (%s), and continues',
     async (how) => {
       const store = await open()
       const told = await listen(store, 'c')
@@ -227,7 +227,7 @@ describe('a store in PostgreSQL', () => {
     })
   })
 
-  test('reports a lack of write privileges', async () => {
+  test('can be read in a session that is read-only, and refuses a write with advice', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     await server.run('alter role app set default_transaction_read_only = on')

@@ -83,7 +83,7 @@ const sent = () => web.requests.map(({ headers }) => headers)
 
 describe('telemetry without an SDK', () => {
   test.each(['auto', 'legacy'] as const)(
-    'passes on the trace of a caller unchanged, from headers (%s)',
+    'passes on the trace of a caller unchanged, from headers (client mode: %s)',
     async (mode) => {
       const client = await connectTo(await openServers(), { traceparent, tracestate: 'a=1' }, mode)
       await client.readResource({ uri: deep })

@@ -105,7 +105,7 @@ describe('the keys of an issuer', () => {
     expect(await keys.current()).toBeDefined()
   })
 
-  test('are an error if the answer of the issuer contains no valid key', async () => {
+  test('give an error if the answer of the issuer contains no valid key', async () => {
     for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
       const { url } = await serveKeys(keys)
       await expect(createKeySet(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
@@ -354,7 +354,7 @@ describe('an issuer that introspects tokens', () => {
     return { state, verifier: createIntrospectionVerifier({ issuer, introspection, audiences: ['us'] }, {}) }
   }
 
-  test('is asked again while a stream depends on its answer', async () => {
+  test('is asked again while a stream depends on its answer, and the stream ends when the token is no longer active', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
     const { state, verifier } = await askedIssuer()
     const verdict = await verifier.verify('opaque')
@@ -464,7 +464,7 @@ describe('the scopes of a token', () => {
   })
 })
 
-test('cached tokens expire, and the oldest are dropped first', async () => {
+test('the cache of token checks makes one check for simultaneous callers, drops expired and the oldest results, and keeps no failure', async () => {
   const memo = createMemo<number>(2)
   let found = 0
   const find = async () => ({ value: ++found, until: Date.now() + 60_000 })

@@ -41,7 +41,7 @@ describe('the words of a command line', () => {
   })
 })
 
-describe('an argument that is a URI or a path', () => {
+describe('an argument that is a URI or a path:', () => {
   const mounts = [{ address: 'docs://manual', config: { provider: 'files', root: 'manual' }, folder: '/srv' }] as const
   test.each([
     ['file:///a/b', 'file:///a/b'],
@@ -57,7 +57,7 @@ describe('an argument that is a URI or a path', () => {
     ['manual..', 'file:///srv/manual..'],
   ])('%s means %s', (argument, uri) => expect(uriFromArgument(argument, mounts, '/srv')).toBe(uri))
 
-  test('of a folder gets a slash at its end', () => {
+  test('the path of a folder gets a slash at its end', () => {
     expect(uriFromArgument('.', [], '/usr')).toBe('file:///usr/')
   })
 })
@@ -94,7 +94,7 @@ describe('exit codes:', () => {
   })
 })
 
-describe('the page that explains how to add a server to a host', () => {
+describe('the printed explanation of how to add a server to a host', () => {
   const command = ownCommand(['serve', '/my notes', '--stdio'], '/opt/hikidashi/dist/cli/main.js')
 
   test('has commands and settings to copy', () => {

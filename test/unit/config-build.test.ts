@@ -85,7 +85,7 @@ test('a catalog is opened completely or not at all, and the error names the moun
   await expect(openCatalog(planned, { log })).rejects.toThrow('The mount b://b cannot be opened.')
 })
 
-test('a hook opens the searches of a configuration and the mounts that they cover, or all mounts for a search over *', async () => {
+test('the mounts that a search needs are the search itself and the mounts that it covers, or all mounts for a search over *', async () => {
   const covered = async (over: string | readonly string[]) => {
     const file = join(folder, 'hikidashi.json')
     const mounts = {

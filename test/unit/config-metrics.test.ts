@@ -59,7 +59,7 @@ describe('a metrics mount of a configuration', () => {
     [{ source: 'other' }, /There is no value "other"/],
     [{ url: 'http://x', interval: '1ms' }, /from "100ms" to "1d"/],
     [{ url: 'http://x', maxPoints: 5 }, /at least 16/],
-  ])('%j is refused with advice', async (mount, words) => {
+  ])('with %j is refused with advice', async (mount, words) => {
     const problems = await problemsOf(mount)
     expect(problems.join('\n')).toMatch(words)
     expect(problems.join('\n')).not.toContain('hunter2')
@@ -107,7 +107,7 @@ describe('a metrics mount of a configuration', () => {
     )
   })
 
-  test('passes the contract suite', async () => {
+  test('passes the checks that every provider must pass', async () => {
     for (const mount of [{ url: api.url }, { source: 'self' }]) {
       const [planned] = planConfig(await configOf(mount))
       if (planned === undefined) throw new Error('nothing is planned')

@@ -43,7 +43,7 @@ test('every key of the schema has a description, and no object accepts unknown k
   }
 })
 
-test('every provider has a table of its keys', () => {
+test('a table of keys is written for every provider', () => {
   expect(Object.keys(keyTables())).toEqual(expect.arrayContaining(Object.keys(sources)))
 })
 

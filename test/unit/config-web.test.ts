@@ -67,7 +67,7 @@ describe('an error in a configuration of web and api mounts is reported with its
     [api({ headers: { Host: 'evil' } }), 12, 'A configuration cannot set this header.'],
     [api({ headers: { 'X-Team\r\nHost': 'evil' } }), 12, 'not the name of a header'],
     [api({ headers: { 'X-Team': 'a\r\nHost: evil' } }), 12, 'only printable ASCII'],
-  ])('%j', async (mounts, line, message) => {
+  ])('%j at line %i, with the message or advice "%s"', async (mounts, line, message) => {
     const found = await load(mounts)
     const problems = 'problems' in found ? found.problems : []
     const texts = problems.map((problem) => `${problem.line}: ${problem.message} ${problem.fix}`)

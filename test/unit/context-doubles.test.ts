@@ -62,7 +62,7 @@ test('a context neither reads nor shows a copy of a resource beside the original
   expect(uris(items)).toContain('memory://history/HEAD/gone.ts')
 })
 
-test('a context does not take a resource of another size for a copy', async () => {
+test('a context does not take a resource of the same name and another size for a copy', async () => {
   const { view } = searched(
     { 'README.md': { text: 'about us', size: 8 } },
     { 'README.md': { text: 'the lease, explained at length', size: 30 } },

@@ -33,7 +33,7 @@ describe.each(both)('the token counter of $encoding', ({ encoding, plain }) => {
     )
   })
 
-  test('counts at least the words and numbers of a text, in every format', async () => {
+  test('counts no fewer tokens than the lower bound that is made of the words and numbers of a text, in every format', async () => {
     const counter = await openCounter(encoding)
     const word = fc.constantFrom(
       ...[

@@ -333,7 +333,7 @@ describe('a search for a context', () => {
     expect(notes.join()).toContain('only the first 1 resources')
   })
 
-  test('that does not answer is skipped', async () => {
+  test('that gives no valid answer is skipped, with a note', async () => {
     const view = searching(() => 'nonsense')
     const { items, notes } = await assemble(view, { ...base, query: 'line of b' })
     expect(names(items)).toContain('b.md')

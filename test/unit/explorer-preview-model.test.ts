@@ -139,9 +139,12 @@ test('binary data is previewed in rows of sixteen bytes', () => {
   expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
 })
 
-test('a previewed text is split at LF and CRLF, and only a query for a part leads to its next part', () => {
+test('a previewed text is split into lines at LF and CRLF', () => {
   expect(splitLines('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(splitLines('')).toEqual([''])
+})
+
+test('a search hit is previewed with 40 lines around it, and a part of a text leads to the next part only by a query for lines', () => {
   expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')
   expect(parsePreviewPart({ unit: 'lines', first: 1, last: 9, next: 'lines=10-' })?.next).toBe('lines=10-')
   expect(parsePreviewPart({ unit: 'lines', first: 1, last: 9, next: 'as=html' })?.next).toBeUndefined()

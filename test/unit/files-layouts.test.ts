@@ -113,9 +113,12 @@ describe('the files of a root are those that git lists', () => {
     expect(await textAt(await open(at), 'build/x.md')).toBe('!not-found')
   })
 
-  test.each([2, 4])('with a git index of version %i, which is split in version 2', async (version) => {
+  test.each([
+    [2, 'two files'],
+    [4, 'one file'],
+  ] as const)('with a git index of version %i in %s', async (version, held) => {
     const at = repository('main', standard)
-    git(at, 'update-index', '--index-version', String(version), ...(version === 4 ? [] : ['--split-index']))
+    git(at, 'update-index', '--index-version', String(version), ...(held === 'one file' ? [] : ['--split-index']))
     dirty(at)
     expect(await served(at)).toEqual(listedByGit(at))
   })

@@ -73,7 +73,7 @@ describe('symbolic links below the root', () => {
     expect(await textAt(provider, 'to-file/inner')).toBe('now a directory')
   })
 
-  test('are absent if they are denied', async () => {
+  test('are absent with the option symlinks: "deny"', async () => {
     await links(false)
     const provider = await open({ symlinks: 'deny' })
     expect(await listPaths(provider)).toEqual(['.gitignore', 'a/b.txt', 'a/deep/c.txt'])
@@ -137,7 +137,7 @@ describe('the root of a files mount', () => {
   })
 })
 
-test('a file with a second hard link is served only if it is configured', async () => {
+test('a file with a second hard link is served only with the option hardlinks', async () => {
   folder.write({ 'a.txt': 'a' })
   fs.linkSync(folder.at('a.txt'), `${folder.outside}/second`)
   for (const [hardlinks, paths] of [

@@ -49,7 +49,7 @@ const unusual = {
   'README.md': '=/README.md',
 }
 
-test.each(Object.entries({ ...usual, ...unusual }))('the URI %s has the path %s', (uri, path) => {
+test.each(Object.entries({ ...usual, ...unusual }))('the URI %s of another server has the path %s', (uri, path) => {
   expect(pathOfForeign(uri)).toBe(path)
   expect(foreignUriOf(path)).toBe(uri)
   expect(hasUsualSpelling(path)).toBe(uri in usual)

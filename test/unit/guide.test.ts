@@ -86,7 +86,7 @@ describe('the instructions of a server', () => {
   })
 
   test.each(['legacy', 'modern'] as const)(
-    'are generated for the first answer (%s), unless the operator wrote them',
+    'are generated for the first answer (protocol era: %s), unless the operator wrote them',
     async (era) => {
       const catalog = createCatalog({ mounts: [] })
       const options = { name: 'n', version: '1', view: catalog.view, log: () => {}, guide: createGuide(project) }

@@ -15,7 +15,7 @@ import {
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hasRefusedSyntax } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import { type HostScope, hostScopes, type Launch, type Machine } from '../../src/cli/hosts/types.ts'
+import type { HostScope, Launch, Machine } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
@@ -300,7 +300,11 @@ describe('the report on a host', () => {
     expect(startsHikidashi(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
-  test('has the scopes user and project', () => expect(hostScopes).toEqual(['user', 'project']))
+  test('lists a settings file for a user and for a project if the host has both', async () => {
+    const scopesOf = async (id: string) => (await reportHost(hostCalled(id), machine)).files.map(({ scope }) => scope)
+    expect(await scopesOf('zed')).toEqual(['user', 'project'])
+    expect(await scopesOf('goose')).toEqual(['user'])
+  })
 })
 
 describe('the diff of a settings file', () => {

@@ -88,7 +88,7 @@ const modern = (method: string, params: Record<string, unknown> = {}) => ({
 })
 
 describe('an offer of another protocol', () => {
-  test.each(['h2c', 'websocket', 'TLS/1.0', 'x, h2c'])('Upgrade: %s is ignored', async (protocol) => {
+  test.each(['h2c', 'websocket', 'TLS/1.0', 'x, h2c'])('with "Upgrade: %s" is ignored', async (protocol) => {
     const { url } = await start()
     const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: protocol, 'HTTP2-Settings': 'AAEAAEAAAAIAAAAB' }
     const { body, headers } = modern('resources/list')
@@ -357,7 +357,7 @@ describe('a web page of an allowed origin', () => {
     'https://APP.example.org',
     'https://other.example.org',
     '*',
-  ])('is not a page of %s, which gets 403 and no header of CORS', async (other) => {
+  ])('does not include a page of %s, which gets 403 and no header of CORS', async (other) => {
     const { url } = await start(allowed)
     for (const ask of [preflight({ Origin: other }), { body: initialize, headers: { Origin: other } }]) {
       const { status, headers } = await send(url, ask)

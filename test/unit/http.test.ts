@@ -225,7 +225,7 @@ describe('the stateless revision 2026-07-28 over HTTP', () => {
 })
 
 describe('sessions over HTTP', () => {
-  test('begin with initialize and end with DELETE', async () => {
+  test('begin with initialize, are needed for other requests, and end with DELETE', async () => {
     const { url } = await serve()
     const session = await open(url)
     const list = { jsonrpc: '2.0', id: 2, method: 'resources/list' }

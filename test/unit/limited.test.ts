@@ -83,7 +83,7 @@ describe('the limits of a mount', () => {
     expect(provider.degraded?.()).toBeUndefined()
   })
 
-  test('give a time-out for an answer, and abort the call of the source', async () => {
+  test('end a read or a listing that takes too long, and abort the call of the source', async () => {
     const signals: AbortSignal[] = []
     const provider = limited(
       {

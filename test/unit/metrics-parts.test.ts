@@ -37,7 +37,7 @@ describe('in a request for metrics,', () => {
     ['2026-11-21T19:00+09:00', 1_795_255_200],
     ['2026-11-21t10:00z', 1_795_255_200],
     ['-100y', 0],
-  ])('the time %s is parsed', (text, time) => {
+  ])('the time %s is parsed as %d seconds since 1970', (text, time) => {
     expect(parseTime('start', text, now)).toBe(time)
   })
 
@@ -139,7 +139,7 @@ describe('the path segment for the name of a metric', () => {
   })
 })
 
-describe('a selector of metrics', () => {
+describe('label matchers in a request for metrics', () => {
   test.each([
     ['job="node"', 'up{job="node"}'],
     ['{job="node", instance!~"web.*",}', 'up{job="node",instance!~"web.*"}'],
@@ -149,7 +149,7 @@ describe('a selector of metrics', () => {
     ['"my.label"="x"', 'up{"my.label"="x"}'],
     ['{}', 'up'],
     ['', 'up'],
-  ])('%s is parsed as %s', (match, selector) => {
+  ])('written as %j give the selector %s', (match, selector) => {
     expect(formatSelector({ metric: 'up', matchers: parseMatchers(match) })).toBe(selector)
   })
 
@@ -170,11 +170,11 @@ describe('a selector of metrics', () => {
     '1a="x"',
     `a="${'x'.repeat(3000)}"`,
     Array(40).fill('a="b"').join(','),
-  ])('%j is refused, with an example', (match) => {
+  ])('written as %j are refused, with an example', (match) => {
     expect(() => parseMatchers(match)).toThrow(/Write label matchers, such as match=\{job="node"/)
   })
 
-  test('cannot be ended by a quote in a name or a value', () => {
+  test('are not ended by a quote in a value, or in the name of the metric', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (value, metric) => {
         const text = formatSelector({ metric, matchers: [{ label: 'job', operator: '=', value }] })
@@ -269,7 +269,7 @@ describe('the summary of a series', () => {
   const of = (values: readonly number[], isCounter = false) =>
     summarize({ times: Float64Array.from(values, (_, i) => i * 10), values: Float64Array.from(values) }, isCounter)
 
-  test('has its current value and its range', () => {
+  test('has its first, smallest, largest, last and mean value, without NaN', () => {
     expect(of([3, 1, Number.NaN, 8, 5])).toMatchObject({
       points: 5,
       first: { value: 3, time: 0 },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { coalesceRuns, doneOnce } from '../../src/core/kit/once.ts'
 
-test('simultaneous callers share one run of the work, and a failure is tried again', async () => {
+test('work that is done once is shared by simultaneous callers, and is run again after a failure, or when its result was forgotten', async () => {
   let runs = 0
   const once = doneOnce(async () => {
     runs++

@@ -19,7 +19,7 @@ test.each([
   expect(readdirSync(vendor)).toContain(name)
 })
 
-test('the C library is examined on Linux only', () => {
+test('to choose the SQLite file, the C library is examined on Linux only', () => {
   const ask = () => {
     throw new Error('asked')
   }

@@ -136,7 +136,7 @@ describe('a bundle with a configuration', () => {
     ['a secret in a file', { 'a://b': { ...shop, url: { file: 'url' } } }, /secret in the file url\. Write \{ "env"/],
   ])('is refused with %s of this machine', (_, mounts, message) => expect(read({ mounts })).rejects.toThrow(message))
 
-  test('is refused with settings of a server, with a secret, and with faults', async () => {
+  test('is refused with settings of an HTTP server, with a secret, and with an unknown provider', async () => {
     const mounts = { 'db://shop': shop }
     await expect(read({ mounts, http: { listen: 8787 } })).rejects.toThrow(/"http" is for a server/)
     const token = `ghp_${'k8QzT2'.repeat(6)}`

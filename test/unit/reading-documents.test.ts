@@ -84,7 +84,7 @@ describe('front matter', () => {
 describe('documents with front matter', () => {
   const text = '---\ntitle: 手引き\npriority: 0.8\naudience: [user]\n---\n# 見出し\n'
 
-  test('are listed with the facts of their front matter, which outrank those of the source', async () => {
+  test('are listed with the title, priority and audience of their front matter, which outrank those of the source', async () => {
     const source = memory({
       'docs/a.md': { text, version: '1', title: '見出し', priority: 0.1 },
       'docs/b.md': { text: '# 無し\n', version: '1', title: '無し', priority: 0.1 },
@@ -236,7 +236,7 @@ describe('the wrappers for documents', () => {
     expect(await read('sjis.txt')).toMatchObject({ text: sjis, meta: { [encodingKey]: 'shift_jis' } })
   })
 
-  test('read parts of readings, ends of logs, and parts of decoded texts', async () => {
+  test('read parts of converted documents, ends of logs, and parts of decoded texts', async () => {
     expect(await text('資料／報告.pdf?as=text')).toBe('Page 1\n\n引き出し\n梅雨\n\nPage 2\n\n二頁目\n')
     expect(await text('資料／報告.pdf?as=text&lines=3-4')).toBe('引き出し\n梅雨\n')
     expect(await text('資料／設計書.docx?lines=1-3&as=markdown')).toBe('# 引き出しの設計書\n\n# 第一章　はじめに\n')

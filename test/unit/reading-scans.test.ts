@@ -156,7 +156,7 @@ describe('OCR', () => {
     expect((await read()).text).toContain('words')
   })
 
-  test('that fails on a page is tried again after a restart, also for a document of more pages than the limit', async () => {
+  test('that fails on a page is not stored, so that it is tried again after a restart; the OCR of all pages up to the limit is stored', async () => {
     const stored: string[] = []
     const kept = { get: async () => undefined, put: async (_: string, path: string) => void stored.push(path) }
     let calls = 0

@@ -53,7 +53,7 @@ test.each([
   ['of 2026-07-28', async () => serveOfficial()],
   ['with sessions', async () => serveSessions([])],
   ['with server-sent events', async () => serveSse()],
-])('a server over HTTP %s is relayed', async (_, serve) => {
+])('a mounted server over HTTP %s is listed, read and shown by directories', async (_, serve) => {
   const view = relay(await listen(await serve()))
   const listed = await all((query) => view.list(query))
   expect(listed.map(({ uri }) => uri)).toEqual([
@@ -67,7 +67,7 @@ test.each([
   expect((await view.directory({ uri: 'remote://there/file/docs' })).items.map(({ name }) => name)).toContain('sub')
 })
 
-test('a server over HTTP that has forgotten the session is asked for a new one', async () => {
+test('a mounted server over HTTP that has forgotten the session is asked for a new one', async () => {
   const first = await serveSessions([])
   const second = await serveSessions([])
   let current = first
@@ -125,7 +125,7 @@ describe('a mounted hikidashi server', () => {
     return { url: service.url, direct: catalog.view(principal) }
   }
 
-  test('is relayed with its parts, directories and templates', async () => {
+  test('is relayed: parts, directories, completions, reasons of errors, and search hits with the addresses of the mount', async () => {
     const { url, direct } = await serve()
     const view = relay(url)
     const there = (uri: string) => uri.replace('docs://manual', 'remote://there/docs/manual')
@@ -282,7 +282,7 @@ describe('the configuration of a remote mount', () => {
     [{ command: 'x', bearer: { env: 'A' } }, 'This key needs "url", which this mount does not have.'],
     [{ command: 'x', env: { API_TOKEN: 'hunter2' } }, 'This looks like a literal secret.'],
     [{ url: 'https://example.org/mcp', headers: { 'X-Key': 'hunter2' } }, 'This is a literal secret.'],
-  ])('%j is refused', (mount, words) => {
+  ])('with %j is refused', (mount, words) => {
     const explained = parse(mount)
     const issues = 'issues' in explained ? explained.issues : undefined
     expect(JSON.stringify(issues)).toContain(words.replaceAll('"', '\\\\\\"').replaceAll('\\\\\\"', '\\"'))
@@ -330,7 +330,7 @@ describe('a mounted server that serves a folder at file://', () => {
     return service.url
   }
 
-  test('passes the contract suite for providers: its directories cannot be read as files', async () => {
+  test('passes the checks that every provider must pass: its directories cannot be read as files', async () => {
     const provider = remote({ target: { url: await serveFolder() } })
     endings.push(async () => provider.close?.())
     const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))

@@ -50,7 +50,7 @@ const refusal = async (...given: Parameters<typeof ask>) =>
   )
 
 describe('the draft of resource operations', () => {
-  test('is declared only with the option', () => {
+  test('is declared, and has its methods, only with the option resourceOperations', () => {
     const view = viewOf()
     const declared = (resourceOperations: boolean) => {
       const { capabilities, methods } = bindView(
@@ -69,7 +69,7 @@ describe('the draft of resource operations', () => {
     expect(declared(false)).toEqual([false, false])
   })
 
-  test('answers the facts and the version of a resource and of a directory, without the content', async () => {
+  test('answers resources/stat with the metadata and the version of a resource or a directory, without the content', async () => {
     const view = viewOf()
     const answer = await ask(view, 'resources/stat', { uri: `${at}/open/a.md` })
     expect(JSON.stringify(answer)).not.toContain('# A')

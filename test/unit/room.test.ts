@@ -62,7 +62,7 @@ describe('memory for large contents', () => {
     expect(waited()).toBe(before)
   })
 
-  test('is not waited for by a content over the limit of the mount, which is too large at once', async () => {
+  test('is not waited for by a read over the limit of the mount, which is refused as too large at once', async () => {
     writeFileSync(`${served.folder.root}/huge`, Buffer.alloc(9 * 1024 * 1024))
     const { read, waited } = await open()
     await expect(read('huge')).rejects.toMatchObject({ kind: 'too-large', detail: { reason: 'too-large' } })

@@ -109,7 +109,7 @@ describe('the list of resources for a host:', () => {
 })
 
 describe('the selected resources for a limited list', () => {
-  test('are the same between pages and across connections, and on every replica with the secret', async () => {
+  test('are the same between pages and connections, and on every replica with the secret; their cursors are refused for another list or caller', async () => {
     // Bytes end the pages: what one does not hold comes on the next.
     const bounded = { bytes: 20_000 }
     const one = await urisOf(viewOf(world(bounded), 'codex-mcp-client').view)

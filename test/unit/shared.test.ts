@@ -160,7 +160,7 @@ describe('a source that each replica watches', () => {
     expect(bus.followers).toBe(0)
   })
 
-  test('is unchanged if it cannot be watched', () => {
+  test('is returned without a wrapper if it cannot be watched', () => {
     const { watch: _, ...provider } = createSource().provider
     expect(shared(provider, { source, isPolled: true, changes: createBus().replica(1) })).toBe(provider)
   })
@@ -199,7 +199,9 @@ describe('a source that is polled', () => {
     await eventually(() => expect(there.changes).toContainEqual({ path: 'b' }))
   })
 
-  test('is released by a replica that lost its lease while it was suspended', { timeout: 30_000 }, async () => {
+  test('is no longer watched by a replica that has lost its lease, which then gets the changes of others', {
+    timeout: 30_000,
+  }, async () => {
     const bus = createBus()
     const [first, second] = polledBy(bus, 2)
     if (first === undefined || second === undefined) throw new Error('there are two')

@@ -235,7 +235,7 @@ describe('a page of a web mount', () => {
     tls.close()
   })
 
-  test('is cancelled with its caller', async () => {
+  test('is given up when its caller cancels the read', async () => {
     server.answer = () => {}
     const gone = new AbortController()
     const reading = open().read({ path: 'a', params: new Map() }, context(gone.signal))

@@ -124,7 +124,7 @@ async function open(
 const hasStructured = (revision: SchemaRevision) => revision >= '2025-06-18'
 const reading = ['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources']
 
-describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
+describe.each(schemaRevisions)('the tools search and fetch on %s', (revision) => {
   test('have the form that connectors expect, as one JSON text, and from 2025-06-18 on as structured content too', async () => {
     const { ask, call } = await open(revision)
     const schema = openSchema(revision, { closed: true })

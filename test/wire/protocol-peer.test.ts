@@ -146,7 +146,7 @@ const names = [
 const ids = [0, 7, -1, 2 ** 53 - 1, '', '7', 'id', '__proto__']
 
 describe('compared with the SDK, on 2026-07-28', () => {
-  test.each(names)('%j gets the same result or error code', async (method) => {
+  test.each(names)('the method %j gets the same result or error code', async (method) => {
     const { ours, peer } = await openBoth('modern')
     for (const id of ids) {
       const message: Request = { jsonrpc: '2.0', id, method, params: { a: 1, _meta: meta } }
@@ -207,7 +207,7 @@ describe.each([...revisions, '1999-01-01', '2099-01-01', ''])(
     })
 
     test.each(names)(
-      '%j gets the same result or error code, or an error where the SDK does not answer',
+      'the method %j gets the same result or error code, or an error where the SDK does not answer',
       async (method) => {
         const { ours, peer } = await openBoth('legacy')
         for (const one of [ours, peer]) await one.request(initialize)
