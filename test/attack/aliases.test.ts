@@ -163,7 +163,7 @@ describe('URIs and their spellings:', () => {
     },
   )
 
-  eachWire(wireNames)('no list, directory or completion has an excluded file over %s (PT37)', async (name) => {
+  eachWire(wireNames)('an excluded file is in no list, directory or completion over %s (PT37)', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =

@@ -135,7 +135,7 @@ describe('the end of an HTTP request:', () => {
     }
   })
 
-  test('pipelined requests are answered in order, each with its own authorization (HT26)', async () => {
+  test('pipelined requests are answered in order, and each is allowed or refused by its own headers and URI (HT26)', async () => {
     const denied = { uri: 'rule://guarded/denied.txt' }
     const deniedBody = bodyOf(denied, 'denied')
     const requests = [
@@ -172,7 +172,7 @@ describe('the end of an HTTP request:', () => {
     expect(arena.http.facts().resident - before).toBeLessThan(100)
   }, 120_000)
 
-  test('little is read from a client that sends requests and reads no answers (HT26)', async () => {
+  test('clients that send requests and read no answers stay connected, but no more is read from them, and another client is answered (HT26)', async () => {
     const before = arena.http.facts().resident
     writeFileSync(join(arena.world.root, 'wide.txt'), 'wide '.repeat(20_000))
     const wide = { uri: `${arena.world.address}/wide.txt` }
@@ -199,7 +199,7 @@ describe('the end of an HTTP request:', () => {
     for (const socket of sockets) socket.destroy()
   }, 120_000)
 
-  test('a client that sends thousands of requests in one packet is disconnected (HT26)', async () => {
+  test('a client that sends thousands of requests in one packet is disconnected, and another client is answered (HT26)', async () => {
     const before = arena.http.facts().resident
     const tiny = `GET / HTTP/1.1\r\nHost: ${own()}\r\n\r\n`
     for (let i = 0; i < 20; i++) {

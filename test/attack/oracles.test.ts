@@ -134,7 +134,7 @@ describe('the oracles report about an answer', () => {
   const params = { uri: 'x://a' }
   const check = (answer: Answer, by = wire) => checkAnswer(by, answer, params, 'resources/read')
 
-  test('nothing if it is correct', () => {
+  test('nothing if the answer is correct', () => {
     check(answerOf(result()))
     check(answerOf(error(-32602, 'Resource not found', { uri: 'x://a' })))
     check(answerOf(error(-32002, 'Resource not found', { uri: 'x://a' })), old)

@@ -215,7 +215,7 @@ describe('a client of a PostgreSQL mount', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  eachWire(wireNames)('sees no system schema, over %s (PG02)', async (name) => {
+  eachWire(wireNames)('sees neither a system schema nor a schema that the database role may not use, over %s (PG02)', async (name) => {
     const wire = arena.wire(name)
     for (const schema of [
       'pg_catalog',
@@ -251,7 +251,7 @@ describe('a client of a PostgreSQL mount', () => {
     expect(await database.run('SELECT * FROM written')).toHaveLength(1)
   })
 
-  test('can send only values in keys, and no SQL (PG12)', async () => {
+  test('cannot inject SQL through the key of a row or the position of a page (PG12)', async () => {
     const forged = [
       "1' OR '1'='1",
       '1) OR (1=1',
@@ -280,7 +280,7 @@ describe('a client of a PostgreSQL mount', () => {
     expect(await database.run('SELECT * FROM customers')).toHaveLength(20)
   })
 
-  test('sees granted columns only, with every request (PG19)', async () => {
+  test('is shown only columns that the database role may read, and is refused if it asks for others (PG19)', async () => {
     for (const [at, wire] of arena.wires.entries()) {
       for (const path of askedOver(at, ['schema', 'schema.sql', 'rows', 'rows/1', 'rows?columns=id,open']))
         expect(await textOf(wire, `postgres://db/app/masked/${path}`), path).not.toContain('secret')
@@ -606,7 +606,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-test('huge values are truncated, 1,600 columns are shown, and a page of many rows reads no others (PG11)', async () => {
+test('huge values are truncated, all of 1,600 columns are shown, and a page of a long table reads at most one row more than it shows (PG11)', async () => {
   const provider = await open({ statementTimeoutMs: 60_000 })
   const page = await read(provider, 'big/rows')
   expect(page.length).toBeLessThan(100_000)
@@ -726,7 +726,7 @@ test('reads of a changing table succeed, or fail as absent or unavailable, and l
   expect(await failure(read(provider, 'shifting/rows'))).toMatchObject({ kind: 'not-found' })
 }, 120_000)
 
-test('forged notifications disclose nothing and cause fewer than 200 statements (PG21)', async () => {
+test('3,000 forged notifications of PostgreSQL are not taken for changes, and cause fewer than 200 statements (PG21)', async () => {
   await database.run(eventTriggerSql)
   const proxy = await startDatabaseProxy(database.port)
   const provider = await open({ url: proxy.through(readerUrl()), rows: undefined as never, reconcile: 3_600_000 })
@@ -779,7 +779,7 @@ describe('an encrypted connection to PostgreSQL', () => {
     }
   })
 
-  test('is refused with an invalid certificate, one of another host, or none (PG22)', async () => {
+  test('is refused if the certificate is untrusted or of another host, or if the server does not encrypt (PG22)', async () => {
     const front = await startTlsFront(database.port)
     const plain = await startTlsFront(database.port, true)
     try {
@@ -802,7 +802,7 @@ describe('an encrypted connection to PostgreSQL', () => {
     }
   })
 
-  test('cannot be turned off by the URL (PG22)', async () => {
+  test('cannot be weakened: sslmode=no-verify, and an sslmode that contradicts the setting tls, are refused (PG22)', async () => {
     for (const [host, query, tls] of [
       ['database.example.org', '?sslmode=no-verify', undefined],
       ['localhost', '?sslmode=no-verify', undefined],

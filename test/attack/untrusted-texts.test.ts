@@ -57,7 +57,7 @@ const view = () =>
 const untrusted = (fields: readonly string[]) => ({ 'dev.hikidashi/untrusted': fields })
 
 describe('titles, descriptions and names from contents', () => {
-  test('lose control, direction and invisible characters, and nothing else', () => {
+  test('lose control, direction and tag characters, and keep letters, accents and emoji', () => {
     expect(cleanText(evil)).toBe(clean)
     for (const code of bad) expect(cleanText(`a${point(code)}b`), code.toString(16)).toBe('ab')
     const kept = 'é 日本語 עברית العربية 👩‍👩‍👧 e\u0301 –…'

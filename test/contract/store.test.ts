@@ -147,7 +147,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await third.collection(name).list({ limit: 9 }))).toEqual(['a', 'b'])
     })
 
-    test('are not written or listed with an invalid name, key, term, expiry or limit, and are written with the longest terms', async () => {
+    test('are neither written, read nor listed with an invalid collection name, key, term, expiry or limit, and are written with the longest key and terms', async () => {
       const store = shared
       const rows = store.collection(fresh())
       const value = bytes('')
@@ -644,7 +644,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('fine'))).toEqual([])
     })
 
-    test('have values of at most 64 MiB, counted in bytes of UTF-8', async () => {
+    test('with a value of more than 64 MiB, counted in bytes of UTF-8, are refused', async () => {
       const texts = begin()
       const long = '€'.repeat(30_000_000)
       const refusal = { kind: 'invalid', detail: { reason: 'too-large' } }
@@ -704,7 +704,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await sifted({ mimeType: 'text/*', minPriority: 0.1, since: 1, mounts: ['files://m'] })).toBe('a')
     })
 
-    test('in a set of ids are counted, found and listed as if no other texts existed', async () => {
+    test('in a set of ids are counted and found, and their MIME types listed, as if no other texts existed', async () => {
       const [texts, alone] = [begin(), begin()]
       const all = Array.from({ length: 60 }, (_, i) =>
         textOf(
@@ -773,7 +773,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await other.read(ids)).toEqual([])
     })
 
-    test('are visible to every store at the same place, and remain after their writer has closed', async () => {
+    test('are visible to every store that is opened on the same database, and remain after their writer has closed', async () => {
       const name = fresh()
       const first = await subject.open()
       await first.texts(name).put([textOf('a', [['x']])])

@@ -62,7 +62,7 @@ describe('hikidashi access check', () => {
     expect(JSON.parse((await check('docs://notes/', '--json')).out).below).toBe('some')
   })
 
-  test('names the missing scope of a token, also for a directory, and a URI that is in no mount', async () => {
+  test('names the missing scope for a directory, and says that a URI is in no mount', async () => {
     const scoped = await check('docs://scoped/', '--scopes', 'other')
     expect(scoped).toMatchObject({ code: 4, out: expect.stringContaining('the scope notes:read\n') })
     expect(scoped.out).not.toContain('below')
