@@ -290,8 +290,8 @@ describe('tokens that this server issued', () => {
   })
 })
 
-describe('tokens of issuers', () => {
-  test('are accepted beyond this machine only with http.auth.resource, the address of this server (TK34)', async () => {
+describe('a server with token issuers', () => {
+  test('does not start on an address beyond this machine without http.auth.resource (TK34)', async () => {
     const config = join(tokens.server.home, 'issued.json')
     const mounts = { 'docs://open': { provider: 'files', root: 'open' } }
     const issuers = [{ issuer: tokens.good.issuer, jwks: tokens.good.jwks }]

@@ -247,7 +247,7 @@ describe('a text in an encoding with one byte for each character', () => {
 describe('UTF-32', () => {
   const text = 'Übung, 日本語, Русский 🙂\nline 2\n'
   for (const label of ['utf-32le', 'utf-32be'])
-    test(`is decoded with and without its byte order mark: ${label}`, () => {
+    test(`is detected with and without its byte order mark, which is removed by decoding: ${label}`, () => {
       const bytes = encode32(text, label === 'utf-32le')
       expect(detectEncoding(bytes)).toBe(label)
       const withMark = encode32(`\ufeff${text}`, label === 'utf-32le')
@@ -309,7 +309,7 @@ describe('decoding a text', () => {
 })
 
 describe('repairing UTF-8', () => {
-  test('keeps all byte offsets, and gives well-formed text for any bytes', () => {
+  test('keeps the number of bytes, and gives well-formed text for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const repaired = repairUtf8(bytes)

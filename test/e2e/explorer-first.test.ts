@@ -93,7 +93,7 @@ requires(
       expect(await axe(page)).toEqual([])
     })
 
-  test('a search while typing shows names, then contents beside the first hit, and arrow keys move through them', async () => {
+  test('a search while typing shows hits in names, then in contents, with a preview of the first, and arrow keys move through the hits', async () => {
     const page = await open()
     await indexed(page)
     await page.keyboard.press('/')

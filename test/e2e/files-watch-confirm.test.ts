@@ -145,7 +145,7 @@ describe('a list of files that are watched', () => {
 })
 
 describe('the state of a watched directory', () => {
-  test('is unknown if the thread does not answer, or the watch has ended', async () => {
+  test('is unknown if the watch thread does not answer, or the watch has ended', async () => {
     const silent = createDirectoryStates(() => {})
     expect(await silent.ask()).toBeUndefined()
     const ended = createDirectoryStates(() => {})

@@ -77,7 +77,7 @@ describe('/llms.txt', () => {
   })
 })
 
-describe('the server card and the catalog', () => {
+describe('the server card and the AI catalog', () => {
   test('are absent by default', async () => {
     const origin = await serve({})
     const nothing = await (await fetch(`${origin}/nothing`)).text()
