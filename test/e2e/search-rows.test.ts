@@ -59,7 +59,7 @@ describe('a search over a database', () => {
     expect(JSON.parse(out).rows).toEqual([{ id: 2400, name: 'lantern2400' }])
   })
 
-  test('finds nothing in columns and tables that are not served', async () => {
+  test('finds nothing in denied columns, and nothing in tables that the caller may not see', async () => {
     expect((await search('hush2400')).hits).toEqual([])
     expect((await search('anchor3')).hits.map(({ uri }) => uri)).toEqual(['sqlite://app/notes/rows/3'])
     const config = join(home, 'guest.json')

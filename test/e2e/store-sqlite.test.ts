@@ -328,7 +328,7 @@ async function lockElsewhere(path: string) {
 }
 
 describe('a store in SQLite', () => {
-  test('is busy while another process writes for too long, and loses nothing', async () => {
+  test('refuses a write as busy while another process writes for too long, and keeps its rows', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.

@@ -822,7 +822,7 @@ describe('the contract suite', () => {
     expect(await checkProvider(memory({}), {}, options)).toEqual({ problems: [], examined: 0, complete: true })
   })
 
-  test('passes a provider that removes the byte order mark of a text, and one that answers streams', async () => {
+  test('passes a provider that removes the byte order mark of a text and answers streams', async () => {
     const marked = { 'bom.txt': '\ufeffabcdef', 'stream.bin': Uint8Array.of(1, 2, 3, 4) }
     const inner = memory(marked)
     const provider: Provider = {

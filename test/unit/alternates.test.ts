@@ -14,7 +14,7 @@ async function hrefsIn(provider: Provider, path: string): Promise<readonly strin
   return alternates.map(({ href }) => href).sort()
 }
 
-describe('a translation of a document in the same folder', () => {
+describe('a translation of a document in a folder', () => {
   let folder: Folder
   let outside: Folder
   let provider: Provider
