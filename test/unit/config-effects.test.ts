@@ -24,7 +24,7 @@ const schemas = await loadMountSchemas()
 const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'poll', 'limits', 'provider']
 
 describe('the declarations of effects', () => {
-  test.each(Object.keys(sources) as SourceName[])('of %s cover each of its options', async (name) => {
+  test.each(Object.keys(sources) as SourceName[])('of the provider %s cover each of its options', async (name) => {
     const { source } = await sources[name].schema()
     const options = Object.keys(source.shape).filter((key) => !common.includes(key))
     expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
@@ -168,7 +168,7 @@ describe('parts that are left out of an untrusted configuration', () => {
     })
   })
 
-  test('include data that would be kept in a store that is left out', () => {
+  test('include a mount whose data would be kept in a store that is left out', () => {
     const document = {
       mounts: { 'file:///a': files, 'r://a': { provider: 'results' } },
       store: { sqlite: '/var/lib/x' },

@@ -54,7 +54,7 @@ async function open(mounts: unknown, settings: { secret?: string; known?: string
 describe('a settings mount of a configuration', () => {
   const settings = { provider: 'settings', root: '.' }
 
-  test('has dotenv files, also those that git ignores, and no keys, dependencies and tool files', async () => {
+  test('has dotenv files unless "dotenv" is false, also those that git ignores, with redacted secrets, and no keys, dependencies and tool files', async () => {
     folder.write({
       '.gitignore': '.env*\nout/\n',
       '.env': `HOST=db\nTOKEN=${token}\n`,
@@ -80,7 +80,7 @@ describe('a settings mount of a configuration', () => {
     expect(await without.uris()).toEqual(['config://x/conf/app.yaml', 'config://x/hikidashi.json'])
   })
 
-  test('reads the configured encodings, formats and limits', async () => {
+  test('obeys the configured encodings and formats and the size limit', async () => {
     folder.write({
       'a.ini': iconv.encode('[会社]\n名前 = 吉野家\n', 'shift_jis'),
       settings: 'port = 1\n',
@@ -144,7 +144,7 @@ describe('an env mount of a configuration', () => {
 describe('a files mount of a configuration', () => {
   const files = { provider: 'files', root: '.' }
 
-  test('serves files unchanged, unless it redacts', async () => {
+  test('serves files unchanged, unless "redact" is set', async () => {
     folder.write({ 'notes.txt': `token=${token}\n` })
     const plain = await open({ 'docs://x': files })
     expect(await plain.text('docs://x/notes.txt')).toBe(`token=${token}\n`)
@@ -204,7 +204,7 @@ describe('a files mount of a configuration', () => {
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
 
-  test('does not offer documents as text if readings are turned off', async () => {
+  test('gives a document as text unless "readings" is false or the document is over their limit', async () => {
     folder.write({ 'a.html': '<p>x' })
     const { text, view } = await open({ 'docs://x': { ...files, readings: false } })
     await expect(view.read('docs://x/a.html?as=text')).rejects.toMatchObject({ kind: 'invalid' })

@@ -83,7 +83,7 @@ describe('a valid configuration', () => {
     expect((await config(text)).secrets).toEqual(['x'.repeat(32)])
   })
 
-  test('may name the home folder', async () => {
+  test('may mount the home folder as "~"', async () => {
     expect(await problems('{ "mounts": { "file:///a": { "provider": "files", "root": "~" } } }')).toEqual([])
     expect(homedir()).not.toBe('')
   })

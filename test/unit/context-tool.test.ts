@@ -199,7 +199,7 @@ test('a context tool accepts budgets such as 32k', () => {
 })
 
 describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
-  test('has a tool and answers that match the schema', async () => {
+  test('is listed, and answers, as the schema of the protocol requires', async () => {
     const era = revision === '2026-07-28' ? 'modern' : 'legacy'
     const catalog = catalogOf()
     const channel = await openViewChannel(
