@@ -302,7 +302,7 @@ describe('the manifest of a context', () => {
     expect(manifestDifferences(before, before)).toEqual([])
   })
 
-  test('is parsed as a basket, like the answer of the tool and a context in JSON', async () => {
+  test('in the answer of the tool is parsed as a basket, as is a context in JSON; other JSON is refused', async () => {
     const pins = [
       { uri: uri('weather.md'), level: 'outline' as const },
       { uri: uri('rules.md'), level: 'full' as const },

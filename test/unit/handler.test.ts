@@ -81,7 +81,7 @@ describe('a handler inside another HTTP server', () => {
     }
   })
 
-  test('creates the view for the next request if creating it has failed before', async () => {
+  test('answers 500 while the application fails to give it the resources of a caller, and serves them once it does not', async () => {
     const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
     let isReady = false
     const handler = await createHandler(

@@ -243,7 +243,7 @@ describe('an HTTP URL', () => {
   })
 
   test.each(['https://a:x', 'https://a:', 'https://a:0', 'https://[::1]:123456'])(
-    '%j has a fault in its port',
+    '%j is refused with a message about its port',
     (text) => {
       expect(() => parseHttpUrl(text)).toThrow(/port of the URL/)
     },

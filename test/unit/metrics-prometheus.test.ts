@@ -121,13 +121,13 @@ describe('a failure of Prometheus', () => {
 
   test.each([
     [
-      'a query that is none',
+      'an invalid query',
       api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: unclosed\n left\u202e parenthesis'),
       'invalid',
       /^The query is not valid PromQL \(line 1, column 5\): unclosed left parenthesis$/,
     ],
     [
-      'a range that has no value',
+      'a range vector',
       api(
         400,
         'bad_data',
@@ -172,7 +172,7 @@ describe('a failure of Prometheus', () => {
     ],
     ['a fault of its own', api(500, 'internal', secret), 'unavailable', /status 500/],
     ['credentials that are refused', page(401), 'unavailable', /set "bearer" or "basic"/],
-    ['a page that is not there', page(404), 'unavailable', /no API of Prometheus at "url"/],
+    ['a status of 404', page(404), 'unavailable', /no API of Prometheus at "url"/],
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
