@@ -73,7 +73,7 @@ describe('an email', () => {
     expect(reading.text).toContain('inner text\n\n## Attachment: x.txt\n\n```\n梅雨\n```')
   })
 
-  test('with messages in messages is read up to a depth, and endlessly nested parts are refused', async () => {
+  test('with messages in messages is read up to a depth, and hundreds of nested parts or thousands of attachments are refused', async () => {
     let nested = 'Subject: deepest\r\n\r\ndeepest text'
     for (let at = 0; at < 8; at++) nested = `Subject: level ${at}\r\nContent-Type: message/rfc822\r\n\r\n${nested}`
     expect(await read(nested)).toContain('nested too deep')

@@ -383,7 +383,7 @@ describe('the feed of a search index', () => {
     await becomes(index, { 'memory://docs/a.txt': 'two' })
   })
 
-  test('begins again if the store does not answer for a while', async () => {
+  test('begins again if the index cannot be written for a while, and then indexes every entry', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()
     let failures = 3
