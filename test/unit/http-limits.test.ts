@@ -157,7 +157,7 @@ describe('limits over HTTP', () => {
     }
   })
 
-  test('on pipelined requests: they wait for each other, and requests on other connections do not', async () => {
+  test('let pipelined requests wait for each other, and requests on other connections do not wait', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, {})
     const text = (path: string, id: number) => {
@@ -178,7 +178,7 @@ describe('limits over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ cutPipelines: 0 })
   })
 
-  test('on refused requests: every request beyond the rate gets 429, and its connection stays open', async () => {
+  test('on the rate leave the connection of each refused request open', async () => {
     const service = await serve(memory({ a: 'a' }), { rate: 0.001 })
     while ((await read(service)).status !== 429);
     const answers = await Promise.all(Array.from({ length: 260 }, () => read(service)))
