@@ -430,7 +430,7 @@ describe('the role of a database mount', () => {
   ]
 
   test.each(roles)(
-    'that %s is refused when the source is opened, unless it is allowed (PG04)',
+    'that %s is refused when the source is opened, unless allowPrivileged is set (PG04)',
     async (_, made, told) => {
       await database.run(
         `CREATE ROLE strong LOGIN PASSWORD 'the-strong-password' ${made}; GRANT USAGE ON SCHEMA public TO strong`,
@@ -566,7 +566,7 @@ describe('code in views, where they are allowed,', () => {
     }
   })
 
-  test('cannot read files, run programs or export, and its messages are not passed on (PG08)', async () => {
+  test('cannot read files, run programs or export, and the reason of the database is not passed on (PG08)', async () => {
     const provider = await open()
     for (const view of ['reading', 'programming', 'exports']) {
       const error = await failure(read(provider, `${view}/rows`))
@@ -643,7 +643,7 @@ test('values of PostgreSQL are shown exactly (PG13)', async () => {
   expect(text).toContain('{"nul": "\\u0000", "n": 1e400}')
 })
 
-test('row-level policies see the caller for one transaction only (PG16)', async () => {
+test('a row-level policy sees the caller of the present transaction, and never that of an earlier one (PG16)', async () => {
   const provider = await open({ rows: { principalSetting: 'app.tenant' }, connections: 2 })
   const rowsOf = async (id: string) =>
     JSON.parse(await read(provider, 'owned_by_tenants/rows', { columns: 'tenant' }, id)).rows

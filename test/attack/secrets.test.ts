@@ -260,7 +260,7 @@ describe('detectors of secrets:', () => {
   })
 })
 
-describe('redaction of parts:', () => {
+describe('redaction:', () => {
   test('a secret that two parts of a resource share is shown by neither (SE07)', async () => {
     for (const { planted, secret } of someOf('SE07', tokens(), 5)) {
       const text = `first line\nsee ${planted} there\nlast line\n`
@@ -398,7 +398,7 @@ describe('redaction of parts:', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('%s is searched in time, and not withheld (SE22)', async (name, text) => {
+  ])('%s is searched within the time limit, and not withheld (SE22)', async (name, text) => {
     for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'], 1, volume / 3)) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')

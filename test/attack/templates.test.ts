@@ -30,7 +30,7 @@ function expectLinear(template: string, uriOf: (length: number) => string): void
 
 const fill = (unit: string, length: number, end = '') => unit.repeat((length - end.length) / unit.length) + end
 
-describe('hostile URIs against templates:', () => {
+describe('hostile URIs, values and templates:', () => {
   it.each([
     ['{+a}/{+b}/{+c}', 'abcd/', ''],
     ['{+a}/{+b}/{+c}', 'abcd/', '#'],

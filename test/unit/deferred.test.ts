@@ -98,7 +98,7 @@ test('a deferred mount has stat, completion and templates whether its source has
   expect(await provider.complete?.(request, context())).toBeUndefined()
 })
 
-test('a deferred mount has its declared methods, and no others', () => {
+test('a deferred mount has the methods watch, prompts and sees only if they are declared', () => {
   const { open } = counted()
   expect(deferred(open, { abilities: none })).not.toHaveProperty('watch')
   expect(deferred(open, { abilities: none })).not.toHaveProperty('prompts')

@@ -288,7 +288,7 @@ describe('an answer of Prometheus over the limit', () => {
     }
   })
 
-  test('of bytes: it is cut off, with advice for a smaller request', async () => {
+  test('of bytes: the read fails as too large, with advice for a smaller request', async () => {
     const { read } = await open(many(100, 1000), { maxBytes: 64 * 1024 })
     expect(await failureOf(read('series/up'))).toMatchObject({
       kind: 'too-large',
