@@ -215,22 +215,25 @@ describe('a client of a PostgreSQL mount', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  eachWire(wireNames)('sees neither a system schema nor a schema that the database role may not use, over %s (PG02)', async (name) => {
-    const wire = arena.wire(name)
-    for (const schema of [
-      'pg_catalog',
-      'information_schema',
-      'pg_toast',
-      'pg_temp_1',
-      'pg_toast_temp_1',
-      'private',
-      'public/../pg_catalog',
-    ])
-      for (const table of ['pg_class', 'tables', 'pg_authid', 'vault']) {
-        const uri = `postgres://db/all/${schema}/${table}/schema`
-        expectOutcome(wire, await arena.read(wire, uri), schema.includes('..') ? 'BAD' : 'NF', uri)
-      }
-  })
+  eachWire(wireNames)(
+    'sees neither a system schema nor a schema that the database role may not use, over %s (PG02)',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const schema of [
+        'pg_catalog',
+        'information_schema',
+        'pg_toast',
+        'pg_temp_1',
+        'pg_toast_temp_1',
+        'private',
+        'public/../pg_catalog',
+      ])
+        for (const table of ['pg_class', 'tables', 'pg_authid', 'vault']) {
+          const uri = `postgres://db/all/${schema}/${table}/schema`
+          expectOutcome(wire, await arena.read(wire, uri), schema.includes('..') ? 'BAD' : 'NF', uri)
+        }
+    },
+  )
 
   test('reaches no other server or file through foreign tables, and runs nothing by reading views (PG03)', async () => {
     const paths = [

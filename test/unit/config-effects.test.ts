@@ -30,7 +30,7 @@ describe('the declarations of effects', () => {
     expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
   })
 
-  test('cover every setting beside the mounts, also those of http and http.auth', () => {
+  test('cover every setting beside the mounts, also those of http, http.auth and store', () => {
     const http = settingsShape.http.unwrap().shape
     expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settingsShape).sort())
     expect(Object.keys(settingEffects.http).sort()).toEqual(Object.keys(http).sort())
@@ -50,7 +50,7 @@ function kindsOf(mount: object, address = 'x://y'): readonly string[] {
   return schemas.effectsOf(schemas.mount.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
 }
 
-describe('mounts that only read their own folder have no effect:', () => {
+describe('a mount that only reads its own folder', () => {
   test.each([
     { provider: 'files', root: '.' },
     { provider: 'files', root: 'docs', symlinks: 'beneath', hidden: true },
@@ -65,10 +65,10 @@ describe('mounts that only read their own folder have no effect:', () => {
     { provider: 'results', write: ['*'] },
     { provider: 'search', over: ['file:///a'] },
     { provider: 'metrics', source: 'self' },
-  ])('%j', (mount) => expect(kindsOf(mount)).toEqual([]))
+  ])('has no effect: %j', (mount) => expect(kindsOf(mount)).toEqual([]))
 })
 
-describe('mounts with effects that need trust:', () => {
+describe('the effects of a mount, which need trust,', () => {
   const env = { env: 'X' }
   test.each([
     [{ provider: 'files', root: '..' }, 'reads ..'],
@@ -121,7 +121,7 @@ describe('mounts with effects that need trust:', () => {
       { provider: 'search', over: ['a://b'], embeddings: { model: 'm', local: {} } },
       'sends the server that local models are downloaded from',
     ],
-  ])('%j', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
+  ])('include, for %j: %s', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
 })
 
 describe('parts that are left out of an untrusted configuration', () => {
