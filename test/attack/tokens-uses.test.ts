@@ -154,7 +154,7 @@ describe('tokens inside the server', () => {
     expect((await tokens.get(staff, closedUri)).status).toBe(200)
   })
 
-  test('are of different principals if their subjects only look alike (TK33)', async () => {
+  test('are of different principals if their subjects only look alike, and are invalid with an empty or malformed subject (TK33)', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },

@@ -284,7 +284,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await rows.list({ limit: 9, newest: true, prefix: 'd' }))).toEqual(['d'])
     })
 
-    test('has only the rows with a term on request', async () => {
+    test('has only the rows with a given term, also with a prefix, after a key, or with the newest first', async () => {
       const rows = begin()
       for (const key of ['c', 'a', 'ab', 'b'])
         await put(rows, { key, value: bytes(key), terms: key === 'b' ? ['u'] : ['t', 'u'] })
@@ -479,7 +479,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       await expect(shared.lease('x', 0)).rejects.toMatchObject({ kind: 'invalid' })
     })
 
-    test('has one holder until it is released', async () => {
+    test('has one holder until it is released, which is told to the others', async () => {
       const [one, other] = [shared, await open()]
       const name = fresh()
       const lease = await one.lease(name, 60_000)
@@ -620,7 +620,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh({ term: 'か', weight: 1, prefix: true }))).toEqual(['a#0', 'b#0'])
     })
 
-    test('are written whole or not at all, and replace the former text of their key', async () => {
+    test('are written whole or not at all, replace the former text of their key, and are counted by term and by prefix', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['old', 'x'], ['old']])])
       await texts.put([textOf('a', [['new', 'x']])])
@@ -682,7 +682,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       ])
     })
 
-    test('are filtered by their labels', async () => {
+    test('are filtered by mount, MIME type, audience, priority and time, and their MIME types are listed', async () => {
       const texts = begin()
       await texts.put([
         textOf('a', [['x']], { mimeType: 'text/plain', audience: ['user'], priority: 0.5, modified: 1000 }),
@@ -785,7 +785,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       await second.close()
     })
 
-    test('keep the vectors of their parts until the text is removed', async () => {
+    test('keep the vectors of their parts, for one model each, until the text is removed, and list the parts without one', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['x'], ['y']]), textOf('b', [['z']])])
       const entries = await texts.entries(0, 10)

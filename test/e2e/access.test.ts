@@ -81,7 +81,7 @@ describe('hikidashi access check', () => {
 })
 
 describe('the audit log of a server', () => {
-  test('records the caller, the request and the outcome over stdio', async () => {
+  test('records the caller, the request and the outcome over stdio, in a file that only its user can read', async () => {
     const read = (id: number, uri: string) => ({ jsonrpc: '2.0', id, method: 'resources/read', params: { uri } })
     const uris = ['docs://notes/README.md', 'docs://notes/docs/deep/x', 'docs://notes/none']
     const input = uris.map((uri, id) => `${JSON.stringify(read(id, uri))}\n`).join('')

@@ -227,7 +227,7 @@ describe('a connection of the client ends', () => {
   })
 })
 
-test('a change of a resource is reported for its subscribed URI and directory, in any spelling', () => {
+test('a change of a resource is reported for its URI and directory, in any spelling, until each of their subscriptions has ended', () => {
   const names = createUriCounts()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)

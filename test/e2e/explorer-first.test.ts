@@ -65,7 +65,7 @@ requires(
       { locale: 'ja-JP', colorScheme: 'dark' },
     ],
   ] as const)
-    test(`the first page shows the mounts, the README, and how to add the server to a host: ${language}`, async () => {
+    test(`the first page shows the mounts, the README, how to add the server to a host, and then what was opened last: ${language}`, async () => {
       const page = await open('', options)
       await page.locator('.home .markdown h1', { hasText: 'The shop' }).waitFor()
       const names = page.locator('.home-mount-name > bdi')

@@ -259,7 +259,7 @@ requires(
     await page.locator('.home-mounts').waitFor()
   })
 
-  test('a hit in code keeps its line breaks', async () => {
+  test('a hit in code keeps its line breaks, and shows line numbers and the found word', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
     const hit = page.locator('.hit-snippet.mono')
     await hit.waitFor()

@@ -64,7 +64,7 @@ async function expectSame(what: string): Promise<readonly Entry[]> {
 }
 
 describe('a list of files that are watched', () => {
-  test('accesses the disk for a few files only', async () => {
+  test('accesses the disk for a few files only, and for each file once they are no longer watched', async () => {
     // A thread that is busy does not answer in time: then the disk is asked.
     await expect.poll(() => looksOf(watched)).toBeLessThan(100)
     expect(await looksOf(plain)).toBeGreaterThanOrEqual(300)

@@ -157,7 +157,7 @@ describe('the file of a store', () => {
     }
   })
 
-  test('is migrated to a newer version in one transaction', async () => {
+  test('is migrated to a newer version in one transaction, and is refused by an older version of the program', async () => {
     await fill(3)
     const database = openDatabase(file, 1000)
     const version = () => database.prepare('pragma user_version').get()?.user_version
@@ -206,7 +206,7 @@ describe('a damaged file of a store', () => {
     ['begins with zeros', () => overwrite(0, new Uint8Array(4096))],
     ['has pages of another file', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
   ]
-  test.each(damages)('that %s is renamed, and a new one is created', async (_, damage) => {
+  test.each(damages)('that %s is renamed with a warning, and a new one is created', async (_, damage) => {
     await fill()
     damage()
     const damaged = fs.readFileSync(file)

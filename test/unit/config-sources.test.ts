@@ -111,7 +111,7 @@ describe('a settings mount of a configuration', () => {
 })
 
 describe('an env mount of a configuration', () => {
-  test('of a file has the current content of the file', async () => {
+  test('of a file has the current variables of the file, with secrets masked', async () => {
     folder.write({ '.env': '\ufeffHOST=db\nNAME="吉野家"\nexport DB_PASSWORD=x\n' })
     const { uris, text, entry } = await open({
       'env://x': { provider: 'env', file: '.env', allow: ['HOST', 'NAME', 'DB_*'] },
@@ -253,7 +253,7 @@ describe('polling in a configuration', () => {
   })
 })
 
-test('missing folders and files are reported before any mount is opened', async () => {
+test('missing folders and files, and a folder in place of a file, are reported before any mount is opened', async () => {
   expect(
     await problemsIn({ 'a://a': { provider: 'settings', root: 'no' }, 'b://b': { provider: 'env', file: 'no.env' } }),
   ).toEqual([

@@ -60,7 +60,7 @@ describe('a valid configuration', () => {
     })
   })
 
-  test('takes secrets from the environment and from files', async () => {
+  test('takes a secret from the environment or a file, or the current and the earlier ones in a list, and refuses a short one', async () => {
     const value = 'x'.repeat(32)
     const withEnv = `{ "mounts": { ${mount} }, "cursorSecret": { "env": "SECRET" } }`
     expect((await config(withEnv, { env: { SECRET: value } })).cursorSecret).toBe(value)

@@ -74,7 +74,7 @@ const refusal = async (given: JsonObject, tool = toolOf()) =>
   )
 
 describe('a call of assemble_context', () => {
-  test('answers with a text and an exact list of its contents', async () => {
+  test('answers with a text within the budget, its exact number of tokens, and the list of its contents with the tokens of each level', async () => {
     const { text, structured } = await call({ query: 'cursors', budget: '1k' })
     const counter = await openCounter('o200k_base')
     expect(structured.text).toBe(text)
@@ -129,7 +129,7 @@ describe('a call of assemble_context', () => {
     expect(roomy.structured.tokens).toBe(structured.tokens)
   })
 
-  test('suggests resources that are not pinned', async () => {
+  test('suggests resources that are not pinned if it is asked to, and counts no tokens', async () => {
     const { structured, text } = await call({ suggest: true, query: 'paging', pins: [uri('cursor.md')], limit: 1 })
     expect(structured.suggestions.map((one) => one.uri)).toEqual([uri('rules.md')])
     const more = await call({ suggest: true, query: 'paging', mounts: ['memory://docs'] })

@@ -47,7 +47,7 @@ test('closing a deferred mount waits for its opening, and closes it', async () =
   expect(state).toMatchObject({ opened: 1, closed: 1 })
 })
 
-test('a deferred mount that fails is unavailable, and is tried again after a pause that doubles', async () => {
+test('a deferred mount that fails is unavailable, is tried again after a pause that doubles, and logs its fault once', async () => {
   const clock = { now: 0 }
   const { state, open } = counted({ failures: 2 })
   const logged: string[] = []

@@ -30,7 +30,7 @@ describe('a data: URI', () => {
     ['data:text/plain;base64=x,YQ==', 'text/plain', { base64: 'x' }, 'YQ=='],
     ['data:text/plain%2Chello', 'text/plain', {}, 'hello'],
     ['data:text/plain,%2541', 'text/plain', {}, '%41'],
-  ])('%s gives its MIME type, its parameters and its content', (uri, mimeType, parameters, text) => {
+  ])('gives its MIME type, its parameters and its content: %s', (uri, mimeType, parameters, text) => {
     const data = parseDataUri(uri)
     expect([data.mimeType, Object.fromEntries(data.parameters), data.bytes.toString()]).toEqual([
       mimeType,
@@ -58,7 +58,7 @@ describe('a data: URI', () => {
       'data:;base64,é',
     ],
     ...['data:text/plain;charset,x', 'data:;base64;charset=utf-8,x', 'http://x', ''],
-  ])('%j is invalid', (uri) => {
+  ])('is invalid: %j', (uri) => {
     expect(() => parseDataUri(uri)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 

@@ -95,7 +95,7 @@ const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<
 describe('the feed of a search index', () => {
   const inTime = () => AbortSignal.timeout(20_000)
 
-  test('catches up with a file that was written just before the call', async () => {
+  test('catches up with files that were written or deleted just before the call', async () => {
     const root = await mkdtemp(join(folder, 'fresh-'))
     const index = memoryIndex()
     const { running, current } = feed({ docs: await files({ root }) }, { index })

@@ -46,7 +46,7 @@ async function start(mounts: readonly Mount[], options: object = {}) {
 }
 
 describe('events of the type metric.crossed', () => {
-  test('report once each series that rises above the threshold, and nothing while it stays there', async () => {
+  test('report once each series that rises above the threshold (or falls below it, if asked), and nothing while it stays there', async () => {
     const values: Record<string, number> = { a: 1, b: 20 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
