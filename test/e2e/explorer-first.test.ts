@@ -93,7 +93,7 @@ requires(
       expect(await axe(page)).toEqual([])
     })
 
-  test('a search while typing shows hits in names, then in contents, with a preview of the first, and arrow keys move through the hits', async () => {
+  test('a search while typing shows hits in names, then in contents, with a preview of the first, has arrow keys to move, and is kept once a hit was opened', async () => {
     const page = await open()
     await indexed(page)
     await page.keyboard.press('/')
@@ -124,7 +124,7 @@ requires(
     await page.locator('.group .hit-link').first().waitFor()
   })
 
-  test('a search keeps every letter that is typed between two frames', async () => {
+  test('the search field keeps every letter that is typed between two frames, and shows the query of an address', async () => {
     const page = await open()
     await page.locator('#search').focus()
     const typed = await page.evaluate(async () => {

@@ -87,7 +87,7 @@ requires(
     await prompt.waitFor({ state: 'detached' })
   })
 
-  test('on a phone the header takes at most a tenth of the height, and the links to the views are at the bottom', async () => {
+  test('on a phone a list or a content begins within the first tenth of the height, and the links to the views are at the bottom', async () => {
     const page = await tabs.open(`${explorer.url}#view=tree`, { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
@@ -275,7 +275,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the help opens at its top', async () => {
+  test('the help opens at its top, with the focus on its first heading', async () => {
     const page = await open([], { viewport: { width: 1280, height: 420 } })
     await page.locator('#tree').waitFor()
     await page.keyboard.press('?')
@@ -361,7 +361,7 @@ requires(
     expect(await line.innerText()).toBe('  kettle.boil(cups)')
   })
 
-  test('a changed line of a diff is coloured over its whole width', async () => {
+  test('added, removed and unchanged lines of a diff have different backgrounds, and begin close to their numbers', async () => {
     folder.write({ 'site/change.diff': '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n same\n' })
     const page = await tabs.open(`${explorer.url}#uri=file:///site/change.diff`)
     await page.locator('.hljs-addition', { hasText: 'new' }).waitFor()

@@ -341,7 +341,7 @@ describe('a git mount gives an error with advice for', () => {
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
   })
 
-  test('a repository format that is unknown, or that the installed git is too old for', async () => {
+  test('a repository format that is unknown, a config that git cannot parse, or a format that the installed git is too old for', async () => {
     const old = 'if [ "$3" = --version ]; then echo "git version 2.44.1"; else exec "$REAL" "$@"; fi'
     repository.git('config', 'extensions.refStorage', 'reftable')
     expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(

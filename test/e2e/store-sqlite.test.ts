@@ -76,7 +76,7 @@ describe('the file of a store', () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is not opened if it, or a file beside it, is a link', async () => {
+  test('is not opened if it, or a file beside it, is a link, or if it is a folder', async () => {
     fs.mkdirSync(dirname(file))
     const elsewhere = join(folder, 'elsewhere')
     for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) {

@@ -68,7 +68,7 @@ describe('a mount that only reads its own folder', () => {
   ])('has no effect: %j', (mount) => expect(kindsOf(mount)).toEqual([]))
 })
 
-describe('the effects of a mount, which need trust,', () => {
+describe('the effects that need trust', () => {
   const env = { env: 'X' }
   test.each([
     [{ provider: 'files', root: '..' }, 'reads ..'],
@@ -121,7 +121,9 @@ describe('the effects of a mount, which need trust,', () => {
       { provider: 'search', over: ['a://b'], embeddings: { model: 'm', local: {} } },
       'sends the server that local models are downloaded from',
     ],
-  ])('include, for %j: %s', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
+  ])('of the mount %j include: %s', (mount, effect) =>
+    expect(kindsOf(mount, 'https://address.example')).toContain(effect),
+  )
 })
 
 describe('parts that are left out of an untrusted configuration', () => {

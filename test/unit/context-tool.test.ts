@@ -191,7 +191,7 @@ describe('a call of assemble_context', () => {
   })
 })
 
-test('a context tool accepts budgets such as 32k', () => {
+test('a context tool accepts budgets such as 32k, and no other texts', () => {
   expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
     8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])

@@ -67,7 +67,7 @@ describe('a data: URI', () => {
     expect(canonicalDataUri(`data:,${text}`)).toBe(canonicalDataUri(`data:,${encodeURIComponent(text)}`))
   })
 
-  test('is brought to one spelling, whatever the spelling of the client', () => {
+  test('is brought to one spelling, whatever the spelling of the client, and a malformed one is refused', () => {
     const canonical = 'data:text/plain;charset=utf-8,a%20b/c%3Fd'
     for (const spelling of [
       canonical,

@@ -110,7 +110,7 @@ test('a web page that was saved as MHTML is read without its styles and pictures
   expect(text).not.toMatch(/color|Attachment/)
 })
 
-test('a mailbox is read message by message', async () => {
+test('a mailbox is read message by message, and a line of prose that begins with "From" begins none', async () => {
   const box = [
     'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n\nFrom here on: prose.\nMore of it.\n\nFrom Kyoto with love\nYear: 1963\n',
     'From c@d\nSubject: two\n\nsecond\n',

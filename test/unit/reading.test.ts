@@ -341,7 +341,7 @@ describe('readings of files', () => {
     expect(reading).toMatchObject({ title: '古い', meta: { [encodingKey]: 'euc-jp' } })
   })
 
-  test('of a plain text are that text', async () => {
+  test('of a plain text, in UTF-8 or Shift_JIS, are that text', async () => {
     for (const form of ['text', 'markdown']) expect(textOf(await as('覚書.md', form))).toBe('# 覚書\n\n本文。\n')
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })

@@ -82,7 +82,7 @@ describe('the normalization of characters', () => {
     )
   })
 
-  test('unifies full and half width, and composed and decomposed characters', () => {
+  test('unifies full and half width, and composed and decomposed characters, and knows where each was', () => {
     expect(fold('ＡＢｃ１２ ｶﾞｷﾞｸﾟ が ﬁ ㍿').text).toBe('ABc12 ガギク゚ が fi 株式会社'.normalize('NFKC'))
     const folded = fold('ｻｰﾊﾞｰ１号')
     expect(folded.text).toBe('サーバー1号')
