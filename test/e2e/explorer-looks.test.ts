@@ -87,7 +87,7 @@ requires(
     await prompt.waitFor({ state: 'detached' })
   })
 
-  test('on a phone a list or a content begins within the first tenth of the height, and the links to the views are at the bottom', async () => {
+  test('on a phone the header, and all that is above a content, takes at most a tenth of the height, and the links to the views are at the bottom', async () => {
     const page = await tabs.open(`${explorer.url}#view=tree`, { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
@@ -108,7 +108,7 @@ requires(
     await page.locator('#tree').waitFor()
   })
 
-  test('mounts of one kind are told apart by name, a mount of one document says so, and an empty folder says so without a basket button', async () => {
+  test('mounts of one kind are told apart by name, a mount of one document says so, the README has the colours of the page, and an empty folder says so without a basket button', async () => {
     const page = await open([])
     const cards = page.locator('.home-mounts a')
     await cards.getByText('one document').waitFor()

@@ -963,7 +963,7 @@ describe('describeProvider', () => {
     expect(tests.map(({ name }) => name)).toEqual([...Object.values(promises), ...Object.values(promises)])
   })
 
-  test('makes the provider once, and closes and disposes of it', async () => {
+  test('closes the provider and disposes of it once, after all tests', async () => {
     let closed = 0
     const { tests, disposed } = collect({ ...rich(), close: async () => void closed++ })
     await Promise.all(tests.map(({ body }) => body()))

@@ -186,7 +186,7 @@ describe('an error in a configuration', () => {
     expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
   })
 
-  test('is reported for a missing folder, beside a misspelt key of another mount', async () => {
+  test('is reported for a missing folder, and for a file in place of a folder, beside a misspelt key of another mount', async () => {
     const text = `{ "mounts": {
       "file:///a": { "provider": "files", "root": "docs", "x": 1 },
       "file:///b": { "provider": "files", "root": "nope" },

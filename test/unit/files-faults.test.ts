@@ -54,7 +54,7 @@ test.each([
   },
 )
 
-test('a folder that gives an error of the system is left out of the listing, with one warning', async () => {
+test('a folder that gives an error of the system is left out of the listing, with one warning, and what is in it is unavailable', async () => {
   logged.length = 0
   folder.write({ 'bad/a.txt': 'a', 'c.txt': 'c' })
   const provider = await open({ log }, true)

@@ -138,19 +138,19 @@ describe('an inline resource', () => {
     await catalog.close()
   })
 
-  test.each([
-    [{ a: { text: 'x', bytes: new Uint8Array() } }, /exactly one/],
-    [{ a: {} }, /exactly one/],
-    [{ 'a/': { text: 'x' } }, /not the path/],
-    [{ '../a': { text: 'x' } }, /not the path/],
-    [{ a: { text: 'x' }, 'a/b/c': { text: 'y' } }, /lies under "a"/],
-    [{ a: { text: '\ud800' } }, /lone surrogate/],
-    [{ a: { text: 'x'.repeat(1024 * 1024 + 1) } }, /more than 1048576 bytes/],
+  test.each<[RegExp, Parameters<typeof inline>[0]['resources']]>([
+    [/exactly one/, { a: { text: 'x', bytes: new Uint8Array() } }],
+    [/exactly one/, { a: {} }],
+    [/not the path/, { 'a/': { text: 'x' } }],
+    [/not the path/, { '../a': { text: 'x' } }],
+    [/lies under "a"/, { a: { text: 'x' }, 'a/b/c': { text: 'y' } }],
+    [/lone surrogate/, { a: { text: '\ud800' } }],
+    [/more than 1048576 bytes/, { a: { text: 'x'.repeat(1024 * 1024 + 1) } }],
     [
-      Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
       /together/,
+      Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
     ],
-  ])('that is invalid is refused (%#)', (resources, message) => {
+  ])('that is invalid is refused with a message like %s (%#)', (message, resources) => {
     expect(() => inline({ resources })).toThrow(message)
   })
 })
