@@ -328,7 +328,7 @@ requires(
     await expect.poll(async () => (await last.boundingBox())?.y ?? 800).toBeLessThan(800)
   })
 
-  test('two previews begin at the same height, with their actions in one row', async () => {
+  test('two previews begin at the same height, with their actions in one row, and the second can be closed', async () => {
     const page = await tabs.open(
       `${explorer.url}#uri=file:///site/README.md&beside=${encodeURIComponent('file:///site/brew.ts')}`,
     )

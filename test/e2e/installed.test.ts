@@ -384,7 +384,7 @@ test('docs/toolkit.md has every export of the package', () => {
   expect(page).not.toMatch(/\| function \| {2}\|/)
 })
 
-test('every snippet of TypeScript in README and docs compiles under strict', () => {
+test('every snippet of TypeScript in README and docs compiles with the option "strict"', () => {
   // Below the root, so that packages of development are found as well.
   const folder = mkdtempSync(join(root, 'test/.snippets-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -145,7 +145,7 @@ describe('an error in a configuration', () => {
     ])
   })
 
-  test('is reported for a text that is too long, with its length', async () => {
+  test('is reported for a text that is too long, with the number of characters that it may have', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     const facts = { name: 'org.example/context', url: 'https://context.example.org/mcp', description: 'x'.repeat(101) }
     const fault = 'http.public.description: The value has more than 100 characters. Keep at most 100.'

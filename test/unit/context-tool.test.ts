@@ -255,7 +255,7 @@ describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
 })
 
 describe('callers that wait for a context', () => {
-  test('take turns, however many calls one of them makes', async () => {
+  test('take turns, however many calls one of them makes, and one that cancels waits no longer', async () => {
     const turns = createFairSemaphore(1)
     const order: string[] = []
     const gates = new Map<string, () => void>()

@@ -132,7 +132,7 @@ describe('an Excel workbook', () => {
     expect(formatNumber(value, numberKindOf(Number(id), code), false)).toBe(wanted)
   })
 
-  test('is read with its columns found by their letters', () => {
+  test('is read with its columns found by their letters, from A to XFD', () => {
     expect(['A1', 'Z9', 'AA1', 'XFD1', 'XFE1', 'ZZZZ1', '', '1'].map(columnIndex)).toEqual([
       0,
       25,
