@@ -325,7 +325,7 @@ describe('changes without events', () => {
     canMap(),
     'there is no python3',
   )('by writes to mapped memory,', () => {
-    test('are found by comparing if they are made through a memory map (SB18)', async () => {
+    test('are found by comparing (SB18)', async () => {
       folder.write({ 'd/a': 'before' })
       const [watching, opened] = await begin({ reconcile: 300 })
       const code = `import mmap, sys
