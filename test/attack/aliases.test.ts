@@ -163,7 +163,7 @@ describe('URIs and their spellings:', () => {
     },
   )
 
-  eachWire(wireNames)('no list, directory or completion has an excluded file over %s (PT37)', async (name) => {
+  eachWire(wireNames)('an excluded file is in no list, directory or completion over %s (PT37)', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =
@@ -251,7 +251,7 @@ describe('URIs of great length:', () => {
   // In revision 2026-07-28 over HTTP, a header has the URI too, and is refused before it is parsed.
   const inBodies = wireNames.filter((name) => name !== 'http 2026-07-28')
   eachWire(inBodies)(
-    'a URI with 100,000 slashes, segments, escapes or query signs is refused over %s (UR18)',
+    'a URI that repeats a slash, segment, escape, query sign or letter 100,000 times is refused over %s (UR18)',
     async (name) => {
       const wire = arena.wire(name)
       for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])

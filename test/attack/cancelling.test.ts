@@ -137,7 +137,7 @@ describe('cancellation:', () => {
   )
 
   test.each(stdioNames)(
-    'a source that never answers frees its slot, and the client gets a time-out error, over %s',
+    'over %s, reads of a source that never answers get a time-out error, and those queued behind them are answered or time out',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       const count = volumeOf(2000, 400)

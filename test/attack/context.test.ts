@@ -104,7 +104,7 @@ test('a hidden resource that a caller pins in a context gives the same message a
   }
 })
 
-test('the contexts that the prompt gives two callers of one server have only the resources that each may see', async () => {
+test('the prompt assemble_context gives two callers of one server only the resources that each may see', async () => {
   const [whole] = catalogs
   const textFor = async (principal: Principal) => {
     const { prompts } = withAssemblePrompt(whole?.view(principal) ?? expect.fail(), { now: () => now })

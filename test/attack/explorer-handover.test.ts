@@ -158,10 +158,10 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('in a browser,', () => {
+)('in a browser', () => {
   const tabs = useBrowser()
 
-  test('the address of hikidashi ui opens the explorer, also in a second tab; opening it in a second browser locks out both, with a message', async () => {
+  test('opens the explorer, also in a second tab; opened in a second browser, it locks out both, with a message', async () => {
     const { running, address } = await ui()
     const [name = ''] = await files()
     const context = await tabs.profile({ allowed: [/401/, /^asked elsewhere: file:/] })

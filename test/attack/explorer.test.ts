@@ -250,7 +250,7 @@ requires(
     await unharmed(page)
   })
 
-  test('messages that are posted to its window are ignored (UI14)', async () => {
+  test('messages that are posted to the window of the page are ignored (UI14)', async () => {
     const page = await tabs.open(at('plain.txt'))
     await page.getByRole('main').getByText('last').first().waitFor()
     const before = await page.locator('body').innerText()

@@ -191,7 +191,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   }, 240_000)
 
-  test('is limited for each git process, as is the size of its files, and the CPU time of a process for one request (GT34)', async () => {
+  test('is limited, as are the size of the files that they write, their core dumps, and the CPU time of a process for one request (GT34)', async () => {
     fillPlainly(repository)
     const limits: string[] = []
     const mark = `TRAP=${folder.path}/limits`

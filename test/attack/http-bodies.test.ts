@@ -8,7 +8,7 @@ import { withMeta } from './harness/wire.ts'
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, own, tell } = rawOf(arena)
 
-describe('HTTP bodies:', () => {
+describe('HTTP requests:', () => {
   test('a body that announces too great a length is refused before it is read (HT19)', async () => {
     for (const length of ['1048577', '4194305', '1000000000000', '9007199254740991']) {
       const answer = await tell(`${head({ 'content-length': length })}\r\n`)
@@ -80,7 +80,7 @@ describe('HTTP bodies:', () => {
     await control(arena.wire('http 2026-07-28'))
   })
 
-  test('Upgrade, CONNECT, TRACE and OPTIONS * are refused (HT18)', async () => {
+  test('Upgrade, CONNECT, TRACE and OPTIONS are refused, and an upgrade offered with a valid POST never changes the protocol (HT18)', async () => {
     const cases: Readonly<Record<string, string>> = {
       'a web socket': `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n\r\n`,
       'HTTP/2': `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`,
@@ -105,7 +105,7 @@ describe('HTTP bodies:', () => {
     expect(offered.statuses).not.toContain(101)
   })
 
-  test('no request can forge an event of a stream (HT31)', async () => {
+  test('line breaks in an id or progress token cannot forge an event in the stream of the answer (HT31)', async () => {
     const evil = '\n\ndata: {"forged":1}\r\n\r\nevent: x\rdata: y\u2028\u0085'
     const params = { uri: 'slow://source/hang', _meta: { progressToken: evil } }
     const body = JSON.stringify({ jsonrpc: '2.0', id: evil, method: 'resources/read', params: withMeta(params, true) })

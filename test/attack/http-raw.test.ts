@@ -135,7 +135,7 @@ describe('the end of an HTTP request:', () => {
     }
   })
 
-  test('pipelined requests are answered in order, each with its own authorization (HT26)', async () => {
+  test('pipelined requests are answered in order, and each is allowed or refused by its own headers and URI (HT26)', async () => {
     const denied = { uri: 'rule://guarded/denied.txt' }
     const deniedBody = bodyOf(denied, 'denied')
     const requests = [
@@ -153,7 +153,7 @@ describe('the end of an HTTP request:', () => {
 
   const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
 
-  test('300 pipelined requests are answered in order, and another client is answered meanwhile (HT26)', async () => {
+  test('300 pipelined requests are answered in order, another client is answered meanwhile, and memory grows by less than 100 MiB (HT26)', async () => {
     const before = arena.http.facts().resident
     const count = 300
     let over = false
@@ -172,7 +172,7 @@ describe('the end of an HTTP request:', () => {
     expect(arena.http.facts().resident - before).toBeLessThan(100)
   }, 120_000)
 
-  test('little is read from a client that sends requests and reads no answers (HT26)', async () => {
+  test('clients that send requests and read no answers stay connected, but no more is read from them, another client is answered, and memory grows by less than 150 MiB (HT26)', async () => {
     const before = arena.http.facts().resident
     writeFileSync(join(arena.world.root, 'wide.txt'), 'wide '.repeat(20_000))
     const wide = { uri: `${arena.world.address}/wide.txt` }
@@ -199,7 +199,7 @@ describe('the end of an HTTP request:', () => {
     for (const socket of sockets) socket.destroy()
   }, 120_000)
 
-  test('a client that sends thousands of requests in one packet is disconnected (HT26)', async () => {
+  test('a client that sends thousands of requests in one packet is disconnected, another client is answered, and memory grows by less than 150 MiB (HT26)', async () => {
     const before = arena.http.facts().resident
     const tiny = `GET / HTTP/1.1\r\nHost: ${own()}\r\n\r\n`
     for (let i = 0; i < 20; i++) {

@@ -76,7 +76,7 @@ describe('a hostile Prometheus server:', () => {
     },
   )
 
-  test('an endless answer is cut off, in bytes and in time (SS13)', async () => {
+  test('an endless answer makes the read fail: as too large if it is fast, and as unavailable if it is slow (SS13)', async () => {
     const flood = await hostile(
       (_, response) => {
         response.writeHead(200)
@@ -100,7 +100,7 @@ describe('a hostile Prometheus server:', () => {
     expect((await trickle()).error).toMatchObject({ kind: 'unavailable' })
   })
 
-  test('a compressed answer that expands beyond the limit is cut off (SS14)', async () => {
+  test('a compressed answer that expands beyond the limit makes the read fail as too large, and memory grows by less than 256 MiB (SS14)', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
     const read = await hostile(
       (_, response) => {
@@ -162,7 +162,7 @@ describe('a hostile Prometheus server:', () => {
     expect(csv.split('\r\n')).toHaveLength(1 + 20 * 6 + 1)
   })
 
-  test('endless samples in one series, and an endless string, are cut off (SS21)', async () => {
+  test('endless samples in one series, and an endless string, make the read fail as too large (SS21)', async () => {
     for (const begin of [
       '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[',
       '{"status":"',
@@ -186,7 +186,7 @@ describe('a hostile Prometheus server:', () => {
       ).toMatchObject({ kind: 'too-large' })
   })
 
-  test('an answer that repeats our credentials does not disclose them (SS19)', async () => {
+  test('the credentials of the mount, repeated in an answer, are not disclosed to the caller (SS19)', async () => {
     for (const status of [200, 400, 401, 422, 500]) {
       const read = await hostile((request, response) => {
         const error = `invalid parameter "query": 1:1: ${JSON.stringify(request.headers)}`
@@ -198,7 +198,7 @@ describe('a hostile Prometheus server:', () => {
     }
   })
 
-  test('proxies of the environment are not used (SS11)', async () => {
+  test('proxies that environment variables name are not used (SS11)', async () => {
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']
     const before = names.map((name) => process.env[name])
     for (const name of names) process.env[name] = elsewhere.place
@@ -217,7 +217,7 @@ describe('a hostile Prometheus server:', () => {
 })
 
 describe('requests of a client for metrics', () => {
-  test('cannot name another host (SS01)', async () => {
+  test('reach no other host, and no path of Prometheus that they name (SS01)', async () => {
     const paths: string[] = []
     const read = await hostile((request, response) => {
       paths.push(request.url ?? '')

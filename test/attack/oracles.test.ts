@@ -112,7 +112,7 @@ test('at the end, the oracles report resources that were not released, and unexp
   expect(said).toMatch(/^O5: 2 answers to string call-twice/m)
 }, 120_000)
 
-describe('the oracles report about an answer', () => {
+describe('the oracles report', () => {
   const wire = { modern: true, transport: 'http', name: 'http 2026-07-28' } as Wire
   const old = { ...wire, modern: false } as Wire
   const answerOf = (message: object, status = 200): Answer => {
@@ -134,7 +134,7 @@ describe('the oracles report about an answer', () => {
   const params = { uri: 'x://a' }
   const check = (answer: Answer, by = wire) => checkAnswer(by, answer, params, 'resources/read')
 
-  test('nothing if it is correct', () => {
+  test('nothing about a correct answer', () => {
     check(answerOf(result()))
     check(answerOf(error(-32602, 'Resource not found', { uri: 'x://a' })))
     check(answerOf(error(-32002, 'Resource not found', { uri: 'x://a' })), old)
@@ -157,7 +157,7 @@ describe('the oracles report about an answer', () => {
     ['absence by another code (O6)', answerOf(error(-32603, 'Resource not found', params), 200)],
     ['absence of something else (O6)', answerOf(error(-32602, 'Resource not found', { uri: 'x://b' }))],
     ['absence in a newer code on an old revision (O6)', answerOf(error(-32602, 'Resource not found', params)), old],
-  ])('%s', (_, answer, by) => {
+  ])('an answer with %s', (_, answer, by) => {
     expect(() => check(answer, by)).toThrow()
   })
 })

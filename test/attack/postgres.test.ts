@@ -215,22 +215,25 @@ describe('a client of a PostgreSQL mount', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  eachWire(wireNames)('sees no system schema, over %s (PG02)', async (name) => {
-    const wire = arena.wire(name)
-    for (const schema of [
-      'pg_catalog',
-      'information_schema',
-      'pg_toast',
-      'pg_temp_1',
-      'pg_toast_temp_1',
-      'private',
-      'public/../pg_catalog',
-    ])
-      for (const table of ['pg_class', 'tables', 'pg_authid', 'vault']) {
-        const uri = `postgres://db/all/${schema}/${table}/schema`
-        expectOutcome(wire, await arena.read(wire, uri), schema.includes('..') ? 'BAD' : 'NF', uri)
-      }
-  })
+  eachWire(wireNames)(
+    'sees neither a system schema nor a schema that the database role may not use, over %s (PG02)',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const schema of [
+        'pg_catalog',
+        'information_schema',
+        'pg_toast',
+        'pg_temp_1',
+        'pg_toast_temp_1',
+        'private',
+        'public/../pg_catalog',
+      ])
+        for (const table of ['pg_class', 'tables', 'pg_authid', 'vault']) {
+          const uri = `postgres://db/all/${schema}/${table}/schema`
+          expectOutcome(wire, await arena.read(wire, uri), schema.includes('..') ? 'BAD' : 'NF', uri)
+        }
+    },
+  )
 
   test('reaches no other server or file through foreign tables, and runs nothing by reading views (PG03)', async () => {
     const paths = [
@@ -251,7 +254,7 @@ describe('a client of a PostgreSQL mount', () => {
     expect(await database.run('SELECT * FROM written')).toHaveLength(1)
   })
 
-  test('can send only values in keys, and no SQL (PG12)', async () => {
+  test('cannot inject SQL through the key of a row or the position of a page (PG12)', async () => {
     const forged = [
       "1' OR '1'='1",
       '1) OR (1=1',
@@ -280,7 +283,7 @@ describe('a client of a PostgreSQL mount', () => {
     expect(await database.run('SELECT * FROM customers')).toHaveLength(20)
   })
 
-  test('sees granted columns only, with every request (PG19)', async () => {
+  test('is shown only columns that the database role may read, and is refused if it asks for others (PG19)', async () => {
     for (const [at, wire] of arena.wires.entries()) {
       for (const path of askedOver(at, ['schema', 'schema.sql', 'rows', 'rows/1', 'rows?columns=id,open']))
         expect(await textOf(wire, `postgres://db/app/masked/${path}`), path).not.toContain('secret')
@@ -430,7 +433,7 @@ describe('the role of a database mount', () => {
   ]
 
   test.each(roles)(
-    'that %s is refused when the source is opened, unless it is allowed (PG04)',
+    'that %s is refused when the source is opened, unless allowPrivileged is set (PG04)',
     async (_, made, told) => {
       await database.run(
         `CREATE ROLE strong LOGIN PASSWORD 'the-strong-password' ${made}; GRANT USAGE ON SCHEMA public TO strong`,
@@ -566,7 +569,7 @@ describe('code in views, where they are allowed,', () => {
     }
   })
 
-  test('cannot read files, run programs or export, and its messages are not passed on (PG08)', async () => {
+  test('cannot read files, run programs or export, and the reason of the database is not passed on (PG08)', async () => {
     const provider = await open()
     for (const view of ['reading', 'programming', 'exports']) {
       const error = await failure(read(provider, `${view}/rows`))
@@ -606,7 +609,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-test('huge values are truncated, 1,600 columns are shown, and a page of many rows reads no others (PG11)', async () => {
+test('huge values are truncated, all of 1,600 columns are shown, and a page of a long table reads at most one row more than it shows (PG11)', async () => {
   const provider = await open({ statementTimeoutMs: 60_000 })
   const page = await read(provider, 'big/rows')
   expect(page.length).toBeLessThan(100_000)
@@ -643,7 +646,7 @@ test('values of PostgreSQL are shown exactly (PG13)', async () => {
   expect(text).toContain('{"nul": "\\u0000", "n": 1e400}')
 })
 
-test('row-level policies see the caller for one transaction only (PG16)', async () => {
+test('a row-level policy sees the caller of the present transaction, and never that of an earlier one (PG16)', async () => {
   const provider = await open({ rows: { principalSetting: 'app.tenant' }, connections: 2 })
   const rowsOf = async (id: string) =>
     JSON.parse(await read(provider, 'owned_by_tenants/rows', { columns: 'tenant' }, id)).rows
@@ -726,7 +729,7 @@ test('reads of a changing table succeed, or fail as absent or unavailable, and l
   expect(await failure(read(provider, 'shifting/rows'))).toMatchObject({ kind: 'not-found' })
 }, 120_000)
 
-test('forged notifications disclose nothing and cause fewer than 200 statements (PG21)', async () => {
+test('3,000 forged notifications of PostgreSQL are not taken for changes, and cause fewer than 200 statements (PG21)', async () => {
   await database.run(eventTriggerSql)
   const proxy = await startDatabaseProxy(database.port)
   const provider = await open({ url: proxy.through(readerUrl()), rows: undefined as never, reconcile: 3_600_000 })
@@ -779,7 +782,7 @@ describe('an encrypted connection to PostgreSQL', () => {
     }
   })
 
-  test('is refused with an invalid certificate, one of another host, or none (PG22)', async () => {
+  test('is refused if the certificate is untrusted or of another host, or if the server does not encrypt (PG22)', async () => {
     const front = await startTlsFront(database.port)
     const plain = await startTlsFront(database.port, true)
     try {
@@ -802,7 +805,7 @@ describe('an encrypted connection to PostgreSQL', () => {
     }
   })
 
-  test('cannot be turned off by the URL (PG22)', async () => {
+  test('cannot be weakened: sslmode=no-verify, and an sslmode that contradicts the setting tls, are refused (PG22)', async () => {
     for (const [host, query, tls] of [
       ['database.example.org', '?sslmode=no-verify', undefined],
       ['localhost', '?sslmode=no-verify', undefined],

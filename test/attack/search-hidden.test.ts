@@ -170,22 +170,22 @@ async function isAsAlone(documents: readonly Made[], texts: readonly string[], v
   }
 }
 
-describe('hidden documents do not change the answers of a search:', () => {
-  test('by words: neither hits, order, scores, snippets nor suggestions (DR13)', async () => {
+describe('hidden documents', () => {
+  test('change neither hits, order, scores, snippets nor suggestions of a search by words (DR13)', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, false)),
       { numRuns: volumeOf(24, 6) },
     )
   })
 
-  test('by vectors (DR13)', async () => {
+  test('change no answer of a search by vectors (DR13)', async () => {
     await fc.assert(
       fc.asyncProperty(made, queries, (documents, texts) => isAsAlone(documents, texts, true)),
       { numRuns: volumeOf(4, 3) },
     )
   })
 
-  test('with very many hidden documents, with and without the words of the query (DR13)', async () => {
+  test('change no answer of a search by words if there are 700 of them beside 120 visible ones (DR13)', async () => {
     const shown = Array.from({ length: 120 }, (_, i) => ({
       name: i,
       mount: 1,
@@ -207,7 +207,7 @@ describe('hidden documents do not change the answers of a search:', () => {
     )
   })
 
-  test('150 hidden neighbours of the vector of the query displace no visible neighbour (DR13)', async () => {
+  test('that are 150 neighbours of the vector of a query displace no visible neighbour (DR13)', async () => {
     const index = await openIndex(true)
     const close = (name: string): SearchDocument => ({
       uri: `files://mixed/${name}.md`,
@@ -287,7 +287,7 @@ async function told(view: View): Promise<string> {
   return JSON.stringify(answers)
 }
 
-test('a caller gets the same answer, whatever exists beyond its access rules (DR13)', async () => {
+test('a search mount gives a caller the same answers, whatever documents the access rules hide from the caller (DR13)', async () => {
   const open = {
     'open/a.txt': 'kettle lantern stone 東京',
     'open/b.txt': 'kettle kettle stone',

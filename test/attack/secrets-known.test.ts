@@ -93,7 +93,7 @@ describe('a secret that the process knows', () => {
     }
   })
 
-  test('is in no error: thrown texts are not sent, and sent texts are searched (SE11)', async () => {
+  test('is in no error: what a source throws unexpectedly is not sent, and messages that are sent are redacted (SE11)', async () => {
     for (const wire of arena.wires) {
       for (const path of ['throws', 'aggregate', 'string', 'object']) {
         const { message } = await arena.read(wire, `known://values/${path}`)
@@ -106,7 +106,7 @@ describe('a secret that the process knows', () => {
 })
 
 describe('text that a client has sent itself', () => {
-  test('is returned unchanged, so that nobody learns whether a guess was right (SE19)', async () => {
+  test('is returned unchanged in ids and URIs, so that nobody learns whether a guess was right (SE19)', async () => {
     for (const wire of arena.wires) {
       for (const text of [guessed, `${guessed}x`.slice(1)]) {
         const [found, missing] = [`known://values/echo?text=${text}`, `known://values/${text}`]

@@ -228,7 +228,7 @@ describe('detectors of secrets:', () => {
     expect(dotenv).toBe('A=${SECRET_HALF}\n')
   })
 
-  test('the value of an environment variable is shown only if it is allowed and its name is not that of a secret (SE09)', async () => {
+  test('the value of an environment variable is shown only if it is allowed and its name is not that of a secret; /proc/*/environ and cmdline are withheld (SE09)', async () => {
     const provider = env()
     for await (const { path } of provider.list({}, context)) expect(await read(provider, path)).toBe('[redacted]')
     const environment = { npm_config__auth: password().planted, HISTFILE: '/x', PATH: '/bin' }
@@ -260,7 +260,7 @@ describe('detectors of secrets:', () => {
   })
 })
 
-describe('redaction of parts:', () => {
+describe('redaction:', () => {
   test('a secret that two parts of a resource share is shown by neither (SE07)', async () => {
     for (const { planted, secret } of someOf('SE07', tokens(), 5)) {
       const text = `first line\nsee ${planted} there\nlast line\n`
@@ -293,7 +293,7 @@ describe('redaction of parts:', () => {
     }
   })
 
-  test('contents of any source are searched, also bytes and streams (SE16)', async () => {
+  test('secrets in bytes and in a stream of a source are redacted (SE16)', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const stream = async function* () {
       yield Buffer.from(`row: ${canary.planted.slice(0, 9)}`)
@@ -313,7 +313,7 @@ describe('redaction of parts:', () => {
     expect(await read(provider, 'b')).toBe('row: [redacted]')
   })
 
-  test('titles, descriptions, metadata, names of parts and completions are redacted in every answer (SE17)', async () => {
+  test('secrets in titles, descriptions, metadata, paths and completions are redacted in every answer, and a path with a secret is not found (SE17)', async () => {
     const [, , canary] = tokens() as [Canary, Canary, Canary]
     const { planted, secret } = canary
     const inner = memory({
@@ -398,7 +398,7 @@ describe('redaction of parts:', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('%s is searched in time, and not withheld (SE22)', async (name, text) => {
+  ])('%s is searched within the time limit, and not withheld (SE22)', async (name, text) => {
     for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'], 1, volume / 3)) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')
@@ -490,7 +490,7 @@ describe('each layer of redaction is needed:', () => {
     bytes: ['a.bin', Buffer.concat([Buffer.alloc(9), Buffer.from(stripe.planted), Buffer.alloc(9)]), stripe.planted],
   }
 
-  test.each(detectionLayers)('without %s a secret is disclosed, and with it not', async (layer) => {
+  test.each(detectionLayers)('without the layer %s a secret is disclosed, and with it not', async (layer) => {
     const [path, body, secret] = only[layer]
     const source = memory({ [path]: typeof body === 'string' ? body : { bytes: body } })
     expect(leaks(await read(redacted(source, { redactor }), path), [secret])).toEqual([])
@@ -524,7 +524,7 @@ describe('texts that are not secrets', () => {
       }
   })
 
-  test('are shown: counts of tokens in prose, and Japanese sentences after the name of a secret', async () => {
+  test('are shown: counts of tokens in prose, and Japanese sentences after the name of a secret; a password in their place is redacted', async () => {
     for (const text of [
       'The limit is tokens: 8000 for each call.\n',
       'tokens: 12,000\n',
@@ -542,7 +542,7 @@ describe('texts that are not secrets', () => {
     expect(await shown('token: 秘密のtoken-81f2b9c04\n', 'a.yaml')).toBe('token: [redacted]\n')
   })
 
-  test('are shown: a placeholder in a header, without a literal', async () => {
+  test('are shown: placeholders in a header; a literal beside or inside one is redacted', async () => {
     for (const text of [
       'headers: { authorization: `Bearer ${token}` }',
       'authorization: `Bearer ${await tokenOf(user, scope)}`',
@@ -566,7 +566,7 @@ describe('texts that are not secrets', () => {
         expect(leaks(await shown(text, path), [literal]), `${path}: ${text}`).toEqual([])
   })
 
-  test('are shown: base64 whose padding follows letters like those of a name', async () => {
+  test('are shown: base64 that ends in the name of a secret and padding; a value assigned to a name with that ending is redacted', async () => {
     const digests = Array.from({ length: 6 }, (_, index) => createHash('sha512').update(`${index}`).digest())
     const random = Buffer.concat(digests).toString('base64')
     for (const name of ['Sig', 'Pwd', 'Token', 'Secret'])

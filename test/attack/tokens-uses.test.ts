@@ -41,7 +41,7 @@ describe('opaque tokens', () => {
     expect(tokens.asked.requests.length).toBe(before)
   })
 
-  test('get 503 with a time to retry while their issuer answers wrongly (TK18)', async () => {
+  test('get 503 with a time to retry if their issuer fails or answers wrongly; a token that was accepted before is still accepted (TK18)', async () => {
     const ways: Readonly<Record<string, Parameters<HostileIssuer['answer']>[1]>> = {
       'is broken': (_, response) => response.writeHead(500).end('{"active":true}'),
       'is no json': (_, response) => void response.end('<html>active: true'),
@@ -66,7 +66,7 @@ describe('opaque tokens', () => {
     await tokens.expectGood('opaque-token-that-is-good', 'known before')
   })
 
-  test('are refused if they are active for another resource (TK19)', async () => {
+  test('are refused if they are active for another resource or name another issuer (TK19)', async () => {
     const wrong = [
       undefined,
       null,
@@ -154,7 +154,7 @@ describe('tokens inside the server', () => {
     expect((await tokens.get(staff, closedUri)).status).toBe(200)
   })
 
-  test('are of different principals if their subjects only look alike (TK33)', async () => {
+  test('are of different principals if their subjects only look alike, and are invalid with an empty or malformed subject (TK33)', async () => {
     const initialize = {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
@@ -203,7 +203,7 @@ describe('tokens inside the server', () => {
 })
 
 describe('tokens that this server issued', () => {
-  test('are refused after any small change (TK28)', async () => {
+  test('are refused after a small change, as is the hash that the server keeps of them (TK28)', async () => {
     const token = await tokens.server.token('add', '--name', 'near')
     await tokens.expectGood(await tokens.server.token('add'), 'one of two', openUri)
     await tokens.expectGood(token, 'the token')
@@ -214,7 +214,7 @@ describe('tokens that this server issued', () => {
     await tokens.expectInvalid(`hkd_${hashToken(token)}`, 'what the file keeps')
   })
 
-  test('are read from no token file with guessable values, or that others may write (TK29)', async () => {
+  test('keep the server from starting if they are guessable or others may write their file, as does a guessable clientSecret (TK29)', async () => {
     const entry = { id: 'a', roles: ['analyst'], created: '2026-01-01T00:00:00Z' }
     const faults: readonly unknown[] = [
       ...['', 'undefined'].map((key) => ({
@@ -263,7 +263,7 @@ describe('tokens that this server issued', () => {
     },
   )
 
-  test('are needed to listen beyond this machine, unless the operator says otherwise (TK34)', async () => {
+  test('are needed to listen beyond this machine, unless --insecure is given (TK34)', async () => {
     const serve = (...words: readonly string[]) => run(['serve', 'open', ...words], { cwd: tokens.server.home })
     const everywhere = ['--http', '0.0.0.0:0', '--allow-host', 'context.example.org']
     expect(await serve(...everywhere)).toMatchObject({ code: 1, err: expect.stringContaining('--insecure') })
@@ -273,7 +273,9 @@ describe('tokens that this server issued', () => {
       open.child.kill('SIGTERM')
       expect((await open.ended).code).toBe(0)
     }
-    // Over stdio nobody is asked, which must be said where tokens are asked for.
+  })
+
+  test('are asked for over HTTP only: a configuration that asks for them is served over stdio only with --stdio (TK34)', async () => {
     const config = join(tokens.server.home, 'unasked.json')
     const mounts = { 'docs://open': { provider: 'files', root: 'open' } }
     await writeFile(config, JSON.stringify({ mounts, http: { auth: { tokens: 'tokens.json' } } }))
@@ -285,11 +287,17 @@ describe('tokens that this server issued', () => {
     const env = { OAUTH_TOKEN: 'x', MCP_OAUTH_CLIENT_SECRET: 'y', AUTHORIZATION: 'Bearer z' }
     const ping = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })}\n`
     expect(await run(['serve', '--config', config, '--stdio'], { cwd, env, input: ping })).toMatchObject({ code: 0 })
-    // Issuers need a name for this server that is true beyond this machine.
+  })
+})
+
+describe('a server with token issuers', () => {
+  test('does not start on an address beyond this machine without http.auth.resource (TK34)', async () => {
+    const config = join(tokens.server.home, 'issued.json')
+    const mounts = { 'docs://open': { provider: 'files', root: 'open' } }
     const issuers = [{ issuer: tokens.good.issuer, jwks: tokens.good.jwks }]
     const http = { listen: '0.0.0.0:0', allowedHosts: ['context.example.org'], auth: { issuers } }
     await writeFile(config, JSON.stringify({ mounts, http }))
-    expect(await run(['serve', '--config', config], { cwd })).toMatchObject({
+    expect(await run(['serve', '--config', config], { cwd: tokens.server.home })).toMatchObject({
       code: 1,
       err: expect.stringContaining('http.auth.resource'),
     })

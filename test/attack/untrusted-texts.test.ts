@@ -57,14 +57,14 @@ const view = () =>
 const untrusted = (fields: readonly string[]) => ({ 'dev.hikidashi/untrusted': fields })
 
 describe('titles, descriptions and names from contents', () => {
-  test('lose control, direction and invisible characters, and nothing else', () => {
+  test('lose control, direction and tag characters, and keep letters, accents and emoji', () => {
     expect(cleanText(evil)).toBe(clean)
     for (const code of bad) expect(cleanText(`a${point(code)}b`), code.toString(16)).toBe('ab')
     const kept = 'é 日本語 עברית العربية 👩‍👩‍👧 e\u0301 –…'
     expect(cleanText(kept)).toBe(kept)
   })
 
-  test('are cleaned and marked in lists, and texts of the operator are not marked', async () => {
+  test('are cleaned and marked as untrusted in lists, and texts of the operator are not marked', async () => {
     const mounts = await view().mounts()
     const wire = resourcesToWire(await view().list(), revision, mounts) as Record<string, unknown>
     expect(wire.resources).toMatchObject([
@@ -78,7 +78,7 @@ describe('titles, descriptions and names from contents', () => {
     expect(resourcesToWire(directory, revision)).toMatchObject({ resources: [{ title: clean }, {}] })
   })
 
-  test('are cleaned in templates, and marked if another server wrote them', async () => {
+  test('are cleaned in templates, and marked as untrusted if another server wrote them', async () => {
     const { resourceTemplates } = templatesToWire(await view().templates(), revision) as Record<string, unknown[]>
     expect(resourceTemplates).toMatchObject([
       { title: clean, description: clean, _meta: untrusted(['title', 'description']) },
@@ -87,7 +87,7 @@ describe('titles, descriptions and names from contents', () => {
     expect(JSON.stringify(resourceTemplates?.[1])).not.toContain('untrusted')
   })
 
-  test('are cleaned and marked in prompts', async () => {
+  test('are cleaned and marked as untrusted in prompts', async () => {
     const { prompts } = view()
     if (prompts === undefined) throw new Error('no prompts')
     expect(promptsToWire(await prompts.list(), revision)).toMatchObject({
@@ -102,7 +102,7 @@ describe('titles, descriptions and names from contents', () => {
     expect(filled).toMatchObject({ description: clean, _meta: untrusted(['description']) })
   })
 
-  test('are cleaned and marked in reads, whose text is unchanged', async () => {
+  test('are cleaned and marked as untrusted in reads, whose text is unchanged', async () => {
     const { contents } = (await readToWire(await view().read('docs://m/a.md'), revision)) as Record<string, unknown[]>
     expect(contents).toMatchObject([{ title: clean, text: evil, _meta: untrusted(['title']) }])
   })

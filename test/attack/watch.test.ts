@@ -53,8 +53,8 @@ async function runScript(code: string, ...args: readonly string[]): Promise<void
 const numbered = (count: number, name: (i: number) => string) => Array.from({ length: count }, (_, i) => name(i))
 const treeOf = (paths: readonly string[], text = '') => Object.fromEntries(paths.map((name) => [name, text]))
 
-describe('a change between the first listing and the acknowledgement', () => {
-  test('is in the next listing, or is reported (SB09)', async () => {
+describe('a change while a watch of files starts', () => {
+  test('is in the listing that follows, or is reported (SB09)', async () => {
     folder.write(treeOf(numbered(volumeOf(500, 100), (i) => `d${i % 50}/${i}`)))
     const opened = await createFiles({ root: folder.root }, {})
     provider = opened
@@ -151,8 +151,8 @@ describe('saving a file as editors and tools do', () => {
   })
 })
 
-describe('a file that returns to its old state', () => {
-  test('by renaming it away and back is reported, as are 301 exchanges with another file, in less than 200 reports (SB12)', async () => {
+describe('a file', () => {
+  test('that is renamed away and back is reported, as are 301 exchanges with another file, in less than 200 reports (SB12)', async () => {
     folder.write({ 'd/a': 'a', 'd/b': 'b' })
     const [watching, opened] = await begin()
     fs.renameSync(folder.at('d/a'), folder.at('d/c'))
@@ -172,7 +172,7 @@ describe('a file that returns to its old state', () => {
     expect(watching.changes.length).toBeLessThan(200)
   })
 
-  test('by deleting and creating it with other content, but the same size and time, is reported (SB12)', async () => {
+  test('that is deleted and created with other content, but the same size and time, is reported (SB12)', async () => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin()
     const { atime, mtime } = fs.statSync(folder.at('d/a'))
@@ -184,9 +184,9 @@ describe('a file that returns to its old state', () => {
   })
 })
 
-describe('a modification time that is set back', () => {
+describe('a changed file whose modification time is set back', () => {
   // The second time, nothing is heard: only what is compared from time to time can tell.
-  test.each([{}, { watches: 0 }])('is reported even if the size is the same (%o) (SB13)', async (system) => {
+  test.each([{}, { watches: 0 }])('is reported even if its size is the same (%o) (SB13)', async (system) => {
     folder.write({ 'd/a': 'before' })
     const [watching, opened] = await begin({ reconcile: 200 }, system)
     const { atime, mtime } = fs.statSync(folder.at('d/a'))

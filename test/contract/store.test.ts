@@ -147,7 +147,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await third.collection(name).list({ limit: 9 }))).toEqual(['a', 'b'])
     })
 
-    test('are not written or listed with an invalid name, key, term, expiry or limit, and are written with the longest terms', async () => {
+    test('are neither written, read nor listed with an invalid collection name, key, term, expiry or limit, and are written with the longest key and terms', async () => {
       const store = shared
       const rows = store.collection(fresh())
       const value = bytes('')
@@ -284,7 +284,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await rows.list({ limit: 9, newest: true, prefix: 'd' }))).toEqual(['d'])
     })
 
-    test('has only the rows with a term on request', async () => {
+    test('has only the rows with a given term, also with a prefix, after a key, or with the newest first', async () => {
       const rows = begin()
       for (const key of ['c', 'a', 'ab', 'b'])
         await put(rows, { key, value: bytes(key), terms: key === 'b' ? ['u'] : ['t', 'u'] })
@@ -479,7 +479,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       await expect(shared.lease('x', 0)).rejects.toMatchObject({ kind: 'invalid' })
     })
 
-    test('has one holder until it is released', async () => {
+    test('has one holder until it is released, which is told to the others', async () => {
       const [one, other] = [shared, await open()]
       const name = fresh()
       const lease = await one.lease(name, 60_000)
@@ -620,7 +620,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh({ term: 'か', weight: 1, prefix: true }))).toEqual(['a#0', 'b#0'])
     })
 
-    test('are written whole or not at all, and replace the former text of their key', async () => {
+    test('are written whole or not at all, replace the former text of their key, and are counted by term and by prefix', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['old', 'x'], ['old']])])
       await texts.put([textOf('a', [['new', 'x']])])
@@ -644,7 +644,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('fine'))).toEqual([])
     })
 
-    test('have values of at most 64 MiB, counted in bytes of UTF-8', async () => {
+    test('with a value of more than 64 MiB, counted in bytes of UTF-8, are refused', async () => {
       const texts = begin()
       const long = '€'.repeat(30_000_000)
       const refusal = { kind: 'invalid', detail: { reason: 'too-large' } }
@@ -682,7 +682,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       ])
     })
 
-    test('are filtered by their labels', async () => {
+    test('are filtered by mount, MIME type, audience, priority and time, and their MIME types are listed', async () => {
       const texts = begin()
       await texts.put([
         textOf('a', [['x']], { mimeType: 'text/plain', audience: ['user'], priority: 0.5, modified: 1000 }),
@@ -704,7 +704,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await sifted({ mimeType: 'text/*', minPriority: 0.1, since: 1, mounts: ['files://m'] })).toBe('a')
     })
 
-    test('in a set of ids are counted, found and listed as if no other texts existed', async () => {
+    test('in a set of ids are counted and found, and their MIME types listed, as if no other texts existed', async () => {
       const [texts, alone] = [begin(), begin()]
       const all = Array.from({ length: 60 }, (_, i) =>
         textOf(
@@ -773,7 +773,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await other.read(ids)).toEqual([])
     })
 
-    test('are visible to every store at the same place, and remain after their writer has closed', async () => {
+    test('are visible to every store that is opened on the same database, and remain after their writer has closed', async () => {
       const name = fresh()
       const first = await subject.open()
       await first.texts(name).put([textOf('a', [['x']])])
@@ -785,7 +785,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       await second.close()
     })
 
-    test('keep the vectors of their parts until the text is removed', async () => {
+    test('keep the vectors of their parts, for one model each, until the text is removed, and list the parts without one', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['x'], ['y']]), textOf('b', [['z']])])
       const entries = await texts.entries(0, 10)

@@ -62,7 +62,7 @@ describe('hikidashi access check', () => {
     expect(JSON.parse((await check('docs://notes/', '--json')).out).below).toBe('some')
   })
 
-  test('names the missing scope of a token, also for a directory, and a URI that is in no mount', async () => {
+  test('names the missing scope for a directory, and says that a URI is in no mount', async () => {
     const scoped = await check('docs://scoped/', '--scopes', 'other')
     expect(scoped).toMatchObject({ code: 4, out: expect.stringContaining('the scope notes:read\n') })
     expect(scoped.out).not.toContain('below')
@@ -81,7 +81,7 @@ describe('hikidashi access check', () => {
 })
 
 describe('the audit log of a server', () => {
-  test('records the caller, the request and the outcome over stdio', async () => {
+  test('records the caller, the request and the outcome over stdio, in a file that only its user can read', async () => {
     const read = (id: number, uri: string) => ({ jsonrpc: '2.0', id, method: 'resources/read', params: { uri } })
     const uris = ['docs://notes/README.md', 'docs://notes/docs/deep/x', 'docs://notes/none']
     const input = uris.map((uri, id) => `${JSON.stringify(read(id, uri))}\n`).join('')

@@ -38,7 +38,7 @@ const command = (...args: readonly string[]) =>
   run([...args, '--config', 'hikidashi.json'], { cwd: home, env: environment() })
 
 describe('hikidashi auth gdrive', () => {
-  test('sends the user to Google and stores credentials that only this user may access; then read prints a file of Drive', async () => {
+  test('sends the user to Google and stores credentials that only this user may access; read then prints a file of Drive, unless others may read the credentials', async () => {
     await writeConfig('gdrive://me')
     const before = await command('read', 'gdrive://me/docs/plan')
     expect(before.err).toContain('hikidashi auth gdrive')

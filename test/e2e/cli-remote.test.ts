@@ -61,7 +61,7 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 describe('the option --remote', () => {
-  it('serves the files of a repository as they were committed', async () => {
+  it('serves the files of a repository as they were committed, a link as a text, without the filters of the user', async () => {
     const listed = await started('ls', '-r', '--only', 'files', '--remote', url)
     expect(listed.out.split('\n')).toEqual(
       ['.gitattributes', 'README.md', 'hikidashi.json', 'link', 'src/anchor.ts']

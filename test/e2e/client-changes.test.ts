@@ -97,7 +97,7 @@ describe('a stream of changes', () => {
     return { server, streams: () => streams, opened: () => opened }
   }
 
-  test('serves all subscriptions that are added at once', async () => {
+  test('is shared by 200 subscriptions that are added at once', async () => {
     const { server, streams, opened } = await counted()
     const { subscription } = hear(await open(server.target))
     const more = Array.from({ length: 200 }, (_, i) => `x://r/${i}`)
@@ -170,8 +170,8 @@ describe('the standing stream of a session', () => {
   })
 })
 
-describe('a connection ends', () => {
-  test('when the view is closed', async () => {
+describe('a connection of the client ends', () => {
+  test('when the client closes it, and later changes are not reported', async () => {
     const server = await serveOurs('mcp')
     const view = await open(server.target)
     const { subscription, changes } = hear(view)
@@ -184,13 +184,13 @@ describe('a connection ends', () => {
     expect(await subscription.add([server.other])).toEqual([])
   })
 
-  test('when its command exits and no subscription is open', async () => {
+  test('when the command of its server exits while no subscription is open', async () => {
     const view = await open({ command: process.execPath, args: [program, 'official'] })
     await view.read('die:').catch(() => {})
     expect((await view.over).message).toBe('The connection has ended.')
   })
 
-  test('when its command exits again and again', async () => {
+  test('when the command of its server exits 5 times in a row', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-live-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const flag = join(folder, 'once')
@@ -211,7 +211,7 @@ describe('a connection ends', () => {
     expect((await failure(view.list())).kind).toBe('unavailable')
   })
 
-  test('when the server returns and refuses this client', async () => {
+  test('when its server returns and refuses the client with HTTP 401', async () => {
     const server = await serveOurs('mcp')
     let isRefusing = false
     const { target } = await aged(server, (_, response) => {
@@ -227,7 +227,7 @@ describe('a connection ends', () => {
   })
 })
 
-test('a change of a resource is reported for its subscribed URI and directory, in any spelling', () => {
+test('a change of a resource is reported for its URI and directory, in any spelling, until each of their subscriptions has ended', () => {
   const names = createUriCounts()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)

@@ -39,7 +39,7 @@ for (const [name, { target, revision }] of Object.entries(kinds))
   describe(`a server over ${name}`, () => {
     const knowsTitles = revision >= '2025-06-18'
 
-    test('is listed page by page, to the end', async () => {
+    test('is listed page by page, to the end, with the facts that its revision has', async () => {
       const view = await open(await target())
       expect(uris((await view.list()).items)).toHaveLength(2)
       const all = await everything(view)

@@ -89,7 +89,7 @@ async function linkTo(url: string, uri: string, headers: Record<string, string> 
 const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 describe('a content over the limit', () => {
-  test('gets an error with a link that gives exactly its bytes', async () => {
+  test('gets an error with a link that gives exactly its bytes for a while, as a download, and the use of the link is audited', async () => {
     const audit: AuditRecord[] = []
     const { url } = await start({ audit: (record) => void audit.push(record) })
     const { error } = await read(url, 'file:///r/movie.mp4')
@@ -142,7 +142,7 @@ describe('a content over the limit', () => {
     expect(denied).not.toContain('/content/')
   })
 
-  test('can be fetched in ranges, and answers 304 while it is unchanged', async () => {
+  test('can be fetched through its link in ranges, and 304 is answered while it is unchanged', async () => {
     const { url } = await start()
     const { href } = await linkTo(url, 'file:///r/movie.mp4')
     const get = (headers: Record<string, string>, method = 'GET') => fetch(href, { method, headers })
@@ -359,7 +359,7 @@ describe('a content over the limit', () => {
 })
 
 describe('a link to a content', () => {
-  test('that is forged or altered gives 404', async () => {
+  test('that is forged or altered gives 404, and that is audited', async () => {
     const audit: AuditRecord[] = []
     const { url } = await start({ audit: (record) => void audit.push(record) })
     const { href } = await linkTo(url, 'file:///r/movie.mp4')

@@ -63,14 +63,14 @@ describe('the text of a file', () => {
     }
   })
 
-  test('is UTF-8 if it is all ASCII, or empty', () => {
+  test('is detected as UTF-8 if it is all ASCII, or empty', () => {
     expect(detectEncoding(Buffer.alloc(0))).toBe('utf-8')
     expect(detectEncoding(Buffer.from('plain\n'.repeat(50_000)))).toBe('utf-8')
     // What terminals write is not ISO-2022-JP.
     expect(detectEncoding(Buffer.from('\x1b[1mbold\x1b(B\x1b[m $ \x1b[0m'))).toBe('utf-8')
   })
 
-  test('is UTF-8 even if a few of its bytes are damaged', () => {
+  test('is detected as UTF-8 even if a few of its bytes are damaged', () => {
     const [text = ''] = textsOf('ja', 1, 600)
     const bytes = Buffer.from(text)
     bytes[100] = 0xff
@@ -98,7 +98,7 @@ describe('the text of a file', () => {
         }
   })
 
-  test('has the encoding that it declares, if its bytes are valid in it', () => {
+  test('is detected in the encoding that it declares, if its bytes are valid in that encoding', () => {
     const page = '<html><head><meta charset="windows-1251"></head><body>Привет, мир. Добро пожаловать.</body></html>'
     expect(detectEncoding(encode(page, 'windows-1251'))).toBe('windows-1251')
     expect(detectEncoding(encode('# -*- coding: euc-jp -*-\n# 東京都\n', 'euc-jp'))).toBe('euc-jp')
@@ -109,7 +109,7 @@ describe('the text of a file', () => {
     ).toBe('shift_jis')
   })
 
-  test('has the encoding of the configured language if its bytes allow several', () => {
+  test('is detected in the encoding of the configured language if its bytes allow several encodings', () => {
     const bytes = encode('東京', 'euc-jp')
     expect(detectEncoding(bytes)).toBeUndefined()
     expect(detectEncoding(bytes, 'ja')).toBe('euc-jp')
@@ -247,7 +247,7 @@ describe('a text in an encoding with one byte for each character', () => {
 describe('UTF-32', () => {
   const text = 'Übung, 日本語, Русский 🙂\nline 2\n'
   for (const label of ['utf-32le', 'utf-32be'])
-    test(`is decoded with and without its byte order mark: ${label}`, () => {
+    test(`is detected with and without its byte order mark, which is removed by decoding: ${label}`, () => {
       const bytes = encode32(text, label === 'utf-32le')
       expect(detectEncoding(bytes)).toBe(label)
       const withMark = encode32(`\ufeff${text}`, label === 'utf-32le')
@@ -309,7 +309,7 @@ describe('decoding a text', () => {
 })
 
 describe('repairing UTF-8', () => {
-  test('keeps all byte offsets, and gives well-formed text for any bytes', () => {
+  test('keeps the number of bytes, and gives well-formed text for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const repaired = repairUtf8(bytes)

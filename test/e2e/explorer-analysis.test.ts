@@ -55,7 +55,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the list of analyses has the newest first, with links to each, its report and its tags', async () => {
+  test('the list of analyses has the newest first, with links to each, its report and its tags, and shows a new one without a reload', async () => {
     const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
     const made = [
       analysisOf('Is the kettle on?', { id: 'kettle', created: minutesAgo(20), tags: ['tea/green'] }),

@@ -106,7 +106,7 @@ requires(
     expect(await row(page, 'many').getAttribute('aria-selected')).toBe('false')
   })
 
-  test('a range selection includes its folders, and removes their resources when it shrinks', async () => {
+  test('a range selection in the tree adds the files of its folders to the basket, and removes them when it shrinks', async () => {
     const page = await open()
     await row(page, 'guide').waitFor()
     await page.locator('#tree').focus()
@@ -162,7 +162,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the basket and pack use the text of a document, and say so', async () => {
+  test('the basket and hikidashi pack use the text of a Word document, and say so', async () => {
     const page = await open(`picks=${encodeURIComponent('auto file:///site/design.docx')}`)
     await page.getByText('the text of the document').waitFor()
     const tokens = Number((await page.locator('.basket-item .basket-tokens').innerText()).replace(/,/g, ''))

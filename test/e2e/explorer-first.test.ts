@@ -65,7 +65,7 @@ requires(
       { locale: 'ja-JP', colorScheme: 'dark' },
     ],
   ] as const)
-    test(`the first page shows the mounts, the README, and how to add the server to a host: ${language}`, async () => {
+    test(`the first page shows the mounts, the README, how to add the server to a host, and then what was opened last: ${language}`, async () => {
       const page = await open('', options)
       await page.locator('.home .markdown h1', { hasText: 'The shop' }).waitFor()
       const names = page.locator('.home-mount-name > bdi')
@@ -93,7 +93,7 @@ requires(
       expect(await axe(page)).toEqual([])
     })
 
-  test('a search while typing shows names, then contents beside the first hit, and arrow keys move through them', async () => {
+  test('a search while typing shows hits in names, then in contents, with a preview of the first, has arrow keys to move, and is kept once a hit was opened', async () => {
     const page = await open()
     await indexed(page)
     await page.keyboard.press('/')
@@ -124,7 +124,7 @@ requires(
     await page.locator('.group .hit-link').first().waitFor()
   })
 
-  test('a search keeps every letter that is typed between two frames', async () => {
+  test('the search field keeps every letter that is typed between two frames, and shows the query of an address', async () => {
     const page = await open()
     await page.locator('#search').focus()
     const typed = await page.evaluate(async () => {

@@ -87,7 +87,7 @@ requires(
     await prompt.waitFor({ state: 'detached' })
   })
 
-  test('on a phone the header takes at most a tenth of the height, and the views are at the bottom', async () => {
+  test('on a phone the header, and all that is above a content, takes at most a tenth of the height, and the links to the views are at the bottom', async () => {
     const page = await tabs.open(`${explorer.url}#view=tree`, { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
@@ -108,7 +108,7 @@ requires(
     await page.locator('#tree').waitFor()
   })
 
-  test('mounts of one kind are distinguished by name, and a mount of a single document looks like a document', async () => {
+  test('mounts of one kind are told apart by name, a mount of one document says so, the README has the colours of the page, and an empty folder says so without a basket button', async () => {
     const page = await open([])
     const cards = page.locator('.home-mounts a')
     await cards.getByText('one document').waitFor()
@@ -259,7 +259,7 @@ requires(
     await page.locator('.home-mounts').waitFor()
   })
 
-  test('a hit in code keeps its line breaks', async () => {
+  test('a hit in code keeps its line breaks, and shows line numbers and the found word', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
     const hit = page.locator('.hit-snippet.mono')
     await hit.waitFor()
@@ -275,7 +275,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the help opens at its top', async () => {
+  test('the help opens at its top, with the focus on its first heading', async () => {
     const page = await open([], { viewport: { width: 1280, height: 420 } })
     await page.locator('#tree').waitFor()
     await page.keyboard.press('?')
@@ -328,7 +328,7 @@ requires(
     await expect.poll(async () => (await last.boundingBox())?.y ?? 800).toBeLessThan(800)
   })
 
-  test('two previews begin at the same height, with their actions in one row', async () => {
+  test('two previews begin at the same height, with their actions in one row, and the second can be closed', async () => {
     const page = await tabs.open(
       `${explorer.url}#uri=file:///site/README.md&beside=${encodeURIComponent('file:///site/brew.ts')}`,
     )
@@ -361,7 +361,7 @@ requires(
     expect(await line.innerText()).toBe('  kettle.boil(cups)')
   })
 
-  test('a changed line of a diff is coloured over its whole width', async () => {
+  test('added, removed and unchanged lines of a diff have different backgrounds, and begin close to their numbers', async () => {
     folder.write({ 'site/change.diff': '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n same\n' })
     const page = await tabs.open(`${explorer.url}#uri=file:///site/change.diff`)
     await page.locator('.hljs-addition', { hasText: 'new' }).waitFor()

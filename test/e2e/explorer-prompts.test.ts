@@ -62,7 +62,7 @@ requires(
     folder.remove()
   })
 
-  test('an endless list of prompts is truncated, and the page and Ctrl K say so', async () => {
+  test('an endless list of prompts is truncated, and the page and the palette (Ctrl K) say so', async () => {
     const page = await (await tabs.profile()).newPage()
     let pages = 0
     const answers: Promise<{ readonly response: APIResponse; readonly result: object }>[] = []
@@ -89,7 +89,7 @@ requires(
     await page.getByText('Only the first 150 prompts are searched: this server has more.').waitFor()
   })
 
-  test('a prompt is chosen and filled in with completion, and its messages are shown, copied and picked from', async () => {
+  test('a prompt is chosen and filled in with completion; its messages are shown and can be copied, and their document can be added to the basket', async () => {
     const page = await tabs.open(`${explorer.url}#view=templates`, {
       permissions: ['clipboard-read', 'clipboard-write'],
     })
@@ -138,7 +138,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a missing document in a prompt is reported, in Japanese and in the dark theme too', async () => {
+  test('a missing document in a prompt is reported instead of its messages (in Japanese, dark theme)', async () => {
     const values = encodeURIComponent('path=nothing.md')
     const page = await tabs.open(`${explorer.url}#view=templates&prompt=review&values=${values}`, {
       locale: 'ja-JP',

@@ -64,7 +64,7 @@ async function expectSame(what: string): Promise<readonly Entry[]> {
 }
 
 describe('a list of files that are watched', () => {
-  test('accesses the disk for a few files only', async () => {
+  test('accesses the disk for a few files only, and for each file once they are no longer watched', async () => {
     // A thread that is busy does not answer in time: then the disk is asked.
     await expect.poll(() => looksOf(watched)).toBeLessThan(100)
     expect(await looksOf(plain)).toBeGreaterThanOrEqual(300)
@@ -145,7 +145,7 @@ describe('a list of files that are watched', () => {
 })
 
 describe('the state of a watched directory', () => {
-  test('is unknown if the thread does not answer, or the watch has ended', async () => {
+  test('is unknown if the watch thread does not answer, or the watch has ended', async () => {
     const silent = createDirectoryStates(() => {})
     expect(await silent.ask()).toBeUndefined()
     const ended = createDirectoryStates(() => {})

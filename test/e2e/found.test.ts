@@ -38,7 +38,7 @@ async function serve(config: { readonly http?: object; readonly [key: string]: u
 }
 
 describe('/llms.txt', () => {
-  test('lists the mounts that the caller may see: a denied mount is absent', async () => {
+  test('needs a token, lists the mounts that the caller may see (a denied mount is absent), and is audited', async () => {
     const tokens = join(folder.outside, 'tokens.json')
     const { token: boss } = await addToken(tokens, { roles: ['boss'], name: 'boss' })
     const { token: guest } = await addToken(tokens, { roles: [], name: 'guest' })
@@ -77,7 +77,7 @@ describe('/llms.txt', () => {
   })
 })
 
-describe('the server card and the catalog', () => {
+describe('the server card and the AI catalog', () => {
   test('are absent by default', async () => {
     const origin = await serve({})
     const nothing = await (await fetch(`${origin}/nothing`)).text()
@@ -87,7 +87,7 @@ describe('the server card and the catalog', () => {
     }
   })
 
-  test('are public, and do not list the mounts', async () => {
+  test('are read without a token from any origin, state facts of the configuration but no mounts, and the card is revalidated by its ETag', async () => {
     const tokens = join(folder.outside, 'tokens.json')
     await addToken(tokens, { roles: [], name: 'a' })
     const origin = await serve({ http: { public: { ...facts, title: 'Example' }, auth: { tokens } } })

@@ -98,7 +98,7 @@ describe('a git mount serves', () => {
     await expect.poll(() => asked.paths(), { timeout: 3000 }).toContain('HEAD/untracked.txt')
   })
 
-  test('a shallow clone, as far as its history goes', async () => {
+  test('a shallow clone, as far as its history goes, also after the rest of it was fetched', async () => {
     const shallow = clone('shallow', '--depth=1')
     const asked = await open(shallow.dir)
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
@@ -316,7 +316,7 @@ describe('a git mount gives an error with advice for', () => {
     expect(await complaint({ repository: at })).toContain(words)
   })
 
-  test('a folder that is not a repository', async () => {
+  test('a folder that is no repository, or one without HEAD or objects', async () => {
     expect(await complaint({ repository: folder.path })).toContain('or run git init there')
     rmSync(join(repository.gitDir, 'HEAD'))
     expect(await complaint()).toContain('has no HEAD')
@@ -341,7 +341,7 @@ describe('a git mount gives an error with advice for', () => {
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
   })
 
-  test('a repository format that is unknown, or that the installed git is too old for', async () => {
+  test('a repository format that is unknown, a config that git cannot parse, or a format that the installed git is too old for', async () => {
     const old = 'if [ "$3" = --version ]; then echo "git version 2.44.1"; else exec "$REAL" "$@"; fi'
     repository.git('config', 'extensions.refStorage', 'reftable')
     expect(await complaint({ git: fakeGit(folder, 'old', old) })).toMatch(
@@ -355,7 +355,7 @@ describe('a git mount gives an error with advice for', () => {
     expect(await complaint()).toContain('a config that git cannot parse')
   })
 
-  test('a git program that is missing, old, or another program', async () => {
+  test('a git program that is missing, too old, failing, not git, or given by a relative path, but not for that of Apple', async () => {
     const path = process.env.PATH
     const old = fakeGit(folder, 'old', 'echo git version 2.20.1')
     const apple = 'if [ "$3" = --version ]; then echo "git version 2.39.5 (Apple Git-154)"; else exec "$REAL" "$@"; fi'

@@ -240,7 +240,7 @@ describe('the watch of a git mount', () => {
     expect(watch.summary()).toEqual([])
   })
 
-  test('reports a linked working tree by its own HEAD, and branches wherever they are moved', async () => {
+  test('reports the HEAD of a linked working tree only for commits made there, and branches wherever they are moved', async () => {
     fill()
     const linked = join(folder.path, 'linked')
     repository.git('worktree', 'add', '-q', '-b', 'topic', linked)

@@ -6,7 +6,7 @@ import { serveHttp } from '../../src/server/index.ts'
 import { memory } from '../support/memory.ts'
 
 test.each(['legacy', 'auto'] as const)(
-  'Codex gets the 2,000 most important resources and a note about the rest, other hosts get all (%s)',
+  'Codex gets the 2,000 most important resources and a note about the rest, other hosts get all (version negotiation: %s)',
   async (mode) => {
     const files = Object.fromEntries(Array.from({ length: 1175 }, (_, i) => [`f${i}`, '']))
     const settings = Object.fromEntries(Array.from({ length: 1270 }, (_, i) => [`s${i}`, '']))

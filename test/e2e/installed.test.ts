@@ -162,7 +162,7 @@ test('the installed package has at most 40 MB', () => {
   expect(size).toBeLessThanOrEqual(40e6)
 })
 
-test('the installed package names each bundled package with its licence', () => {
+test('the installed package lists what is bundled, also SQLite and PDFium, and has a notice about each bundled package', () => {
   const built = join(main, '../../')
   const { components } = JSON.parse(readFileSync(join(built, 'sbom.cdx.json'), 'utf8')) as {
     readonly components: readonly {
@@ -384,7 +384,7 @@ test('docs/toolkit.md has every export of the package', () => {
   expect(page).not.toMatch(/\| function \| {2}\|/)
 })
 
-test('every snippet of TypeScript in README and docs compiles under strict', () => {
+test('every snippet of TypeScript in README and docs compiles with the option "strict"', () => {
   // Below the root, so that packages of development are found as well.
   const folder = mkdtempSync(join(root, 'test/.snippets-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

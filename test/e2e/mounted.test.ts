@@ -81,7 +81,7 @@ test('examples/mounted has five examples of applications that mount hikidashi', 
 
 suite('an application that mounts hikidashi', () => {
   for (const name of ['express', 'fastify', 'hono'])
-    test(`as in the example of ${name}, serves resources beside its own pages, to the official clients`, async () => {
+    test(`as in the example of ${name}, serves resources beside its own pages to the official clients, and refuses a foreign Origin`, async () => {
       const url = await startExample(`${name}.mjs`)
       for (const era of eras.filter((one) => one.revision !== '2024-11-05')) {
         const { client, revision } = await era.connect({ url: `${url}/mcp` })

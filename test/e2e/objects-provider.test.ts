@@ -63,7 +63,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       expect(store.requests).toHaveLength(3)
     })
 
-    test('begins the next page with the keys that were fetched ahead, and stops fetching with its caller', async () => {
+    test('begins the next page with the keys that were fetched ahead, and stops fetching when its caller cancels', async () => {
       const asked: { readonly after: string | undefined; readonly signal: AbortSignal }[] = []
       const held = Array.from({ length: 3500 }, (_, i) => String(i).padStart(6, '0'))
       let blocked: Promise<void> | undefined
@@ -100,7 +100,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       expect(asked.at(-1)?.signal.aborted).toBe(true)
     })
 
-    test('page by page takes few more requests than as a whole', async () => {
+    test('of 20,000 keys page by page takes fewer than 32 requests', async () => {
       fill(20_000)
       const catalog = createCatalog({ mounts: [{ address: 's3://drawer', provider: await store.open() }] })
       const view = catalog.view(context.principal)
@@ -160,7 +160,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       expect(store.requests).toHaveLength(3)
     })
 
-    test('of a partly denied directory has only its allowed children, and takes few requests', async () => {
+    test('of a partly denied directory has only its allowed children, and takes fewer than 14 requests for 4,000 keys', async () => {
       for (let i = 0; i < 4; i++) fill(1000, `${i}/`)
       const access = compileAccess([{ allow: ['*'], match: ['0/**', '2/000001.txt'] }])
       const mounts = [{ address: 's3://drawer', provider: await store.open(), access }]
@@ -465,7 +465,7 @@ describe.each(['s3', 'gcs'] as const)('with %s as the object store,', (name) => 
       }
     })
 
-    test('does not exist causes an error that says so', async () => {
+    test('does not run causes an error that says that nothing listens at its endpoint', async () => {
       // Nobody listens at the first port of all.
       const provider = await store.open({ endpoint: 'http://127.0.0.1:1' })
       await expect(readText(provider, 'a.txt')).rejects.toMatchObject({

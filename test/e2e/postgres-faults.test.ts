@@ -165,7 +165,7 @@ describe('a request to a PostgreSQL', () => {
 })
 
 describe('a role of PostgreSQL', () => {
-  test('with a wrong password or database gives an error when the source is opened', async () => {
+  test('with a wrong password or database gives an error when the source is opened, as does an invalid URL', async () => {
     for (const url of [
       asRole(database.superuserUrl, 'reader', 'wrong'),
       asRole(database.superuserUrl, 'nobody', 'wrong'),
@@ -220,7 +220,7 @@ describe('a role of PostgreSQL', () => {
     expect(await listed()).toHaveLength(3)
   }, 120_000)
 
-  test('at its connection limit gets a clear error, and answers once connections are free', async () => {
+  test('at its connection limit causes an error that no connection is free, and reads again once one is free', async () => {
     const provider = await open()
     await answers(provider)
     await database.run('ALTER ROLE reader CONNECTION LIMIT 0')
@@ -234,7 +234,7 @@ describe('a role of PostgreSQL', () => {
   }, 120_000)
 })
 
-test('a request to PostgreSQL waits for a free connection for a limited time', async () => {
+test('a request to PostgreSQL waits for a free connection for a limited time, and then fails with the number of connections in use', async () => {
   const provider = await open({ statementTimeoutMs: 600_000, waitTimeoutMs: 300 })
   const gone = new AbortController()
   const sleepers = Array.from({ length: size }, () =>

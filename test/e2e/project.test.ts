@@ -66,7 +66,7 @@ describe('one configuration over the repository of this project', () => {
   const transports = overOne(1)
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project, transports)
 
-  test('is accepted by check', async () => {
+  test('is accepted by hikidashi check', async () => {
     const { code, out, err } = await run(['check', '--config', project, '--limit', '5'], {
       cwd: root,
     })
@@ -74,7 +74,7 @@ describe('one configuration over the repository of this project', () => {
     expect(out.match(/^ok /gm)).toHaveLength(5)
   }, 120_000)
 
-  test.each(transports)('lists every source over %s', async (transport) => {
+  test.each(transports)('lists resources of every source over %s', async (transport) => {
     const uris = await list(transport)
     expect(new Set(uris).size).toBe(uris.length)
     expect(uris).toEqual(
@@ -89,7 +89,7 @@ describe('one configuration over the repository of this project', () => {
     )
   })
 
-  test.each(transports)('reads every source over %s', async (transport) => {
+  test.each(transports)('reads resources of every source over %s', async (transport) => {
     const manifest = JSON.parse(await readFile(`${root}/package.json`, 'utf8')) as { version: string }
     const index = await readFile(`${root}/src/index.ts`, 'utf8')
     expect(await read(transport, 'file:///hikidashi/src/index.ts')).toMatchObject({ text: index })
@@ -177,7 +177,7 @@ describe('one configuration over a folder of Japanese documents', () => {
   const { list, read } = served(() => folder.root, config, transports)
   const docs = 'docs://notes/%E6%89%8B%E5%BC%95%E3%81%8D'
 
-  test('is accepted by check', async () => {
+  test('is accepted by hikidashi check', async () => {
     expect(await runHere(['check'], { cwd: folder.root })).toMatchObject({ code: 0 })
   }, 120_000)
 

@@ -70,8 +70,8 @@ const engines: readonly (readonly [string, (name: string) => object])[] = [
   ['PostgreSQL', (name) => ({ postgres: { connectionString: postgres.url, schema: `once_${name}` } })],
 ]
 
-describe.each(engines)('on %s', (_, storeNamed) => {
-  test('200 requests at once in two processes share one computation', async () => {
+describe.each(engines)('with a store in %s,', (_, storeNamed) => {
+  test('200 requests for one result at once, in two processes, share one computation', async () => {
     const store = storeNamed('many')
     const file = await newFile()
     const processes = [asking(store, 100, file, 30_000), asking(store, 100, file, 30_000)]
@@ -83,7 +83,7 @@ describe.each(engines)('on %s', (_, storeNamed) => {
     expect(await linesIn(file)).toHaveLength(1)
   })
 
-  test('a process that dies during the computation is replaced', async () => {
+  test('if a process dies while it computes a result, a waiting process computes the result', async () => {
     const store = storeNamed('dying')
     const file = await newFile()
     const dying = asking(store, 1, file, 2000, 'hang')

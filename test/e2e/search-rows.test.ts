@@ -59,7 +59,7 @@ describe('a search over a database', () => {
     expect(JSON.parse(out).rows).toEqual([{ id: 2400, name: 'lantern2400' }])
   })
 
-  test('finds nothing in columns and tables that are not served', async () => {
+  test('finds nothing in denied columns, and nothing in tables that the caller may not see', async () => {
     expect((await search('hush2400')).hits).toEqual([])
     expect((await search('anchor3')).hits.map(({ uri }) => uri)).toEqual(['sqlite://app/notes/rows/3'])
     const config = join(home, 'guest.json')
@@ -80,7 +80,7 @@ describe('a search over a database', () => {
     expect((await search('anchor2')).hits).toEqual([])
   })
 
-  test('says that only the first page of a table without a key is searched', async () => {
+  test('says that only the first page of a table without a key is searched, as long as it has more rows', async () => {
     writer.exec(`CREATE TABLE log (line TEXT); INSERT INTO log SELECT 'halyard' || id FROM customers`)
     const { hits, notes } = await search('halyard7')
     expect(hits.map(({ uri }) => uri)).toEqual(['sqlite://app/log/rows'])

@@ -135,7 +135,7 @@ requires(
     },
   )
 
-  test('a skill is read by its URI', async () => {
+  test('a skill is found by its URI, and its digests are correct', async () => {
     const uri = `${roots['in-tag']}/SKILL.md`
     expect(await verify('modern', '--method', 'skills/get', '--uri', uri)).toMatchObject([{ uri, outcome: 'verified' }])
   })

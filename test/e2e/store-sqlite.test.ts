@@ -76,7 +76,7 @@ describe('the file of a store', () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  test('is not opened if it, or a file beside it, is a link', async () => {
+  test('is not opened if it, or a file beside it, is a link, or if it is a folder', async () => {
     fs.mkdirSync(dirname(file))
     const elsewhere = join(folder, 'elsewhere')
     for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) {
@@ -157,7 +157,7 @@ describe('the file of a store', () => {
     }
   })
 
-  test('is migrated to a newer version in one transaction', async () => {
+  test('is migrated to a newer version in one transaction, and is refused by an older version of the program', async () => {
     await fill(3)
     const database = openDatabase(file, 1000)
     const version = () => database.prepare('pragma user_version').get()?.user_version
@@ -206,7 +206,7 @@ describe('a damaged file of a store', () => {
     ['begins with zeros', () => overwrite(0, new Uint8Array(4096))],
     ['has pages of another file', () => overwrite(8192, Buffer.alloc(60_000, 'some other file '))],
   ]
-  test.each(damages)('that %s is renamed, and a new one is created', async (_, damage) => {
+  test.each(damages)('that %s is renamed with a warning, and a new one is created', async (_, damage) => {
     await fill()
     damage()
     const damaged = fs.readFileSync(file)
@@ -328,7 +328,7 @@ async function lockElsewhere(path: string) {
 }
 
 describe('a store in SQLite', () => {
-  test('is busy while another process writes for too long, and loses nothing', async () => {
+  test('refuses a write as busy while another process writes for too long, and keeps its rows', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.

@@ -822,7 +822,7 @@ describe('the contract suite', () => {
     expect(await checkProvider(memory({}), {}, options)).toEqual({ problems: [], examined: 0, complete: true })
   })
 
-  test('passes a provider that removes the byte order mark of a text, and one that answers streams', async () => {
+  test('passes a provider that removes the byte order mark of a text and answers streams', async () => {
     const marked = { 'bom.txt': '\ufeffabcdef', 'stream.bin': Uint8Array.of(1, 2, 3, 4) }
     const inner = memory(marked)
     const provider: Provider = {
@@ -963,7 +963,7 @@ describe('describeProvider', () => {
     expect(tests.map(({ name }) => name)).toEqual([...Object.values(promises), ...Object.values(promises)])
   })
 
-  test('makes the provider once, and closes and disposes of it', async () => {
+  test('closes the provider and disposes of it once, after all tests', async () => {
     let closed = 0
     const { tests, disposed } = collect({ ...rich(), close: async () => void closed++ })
     await Promise.all(tests.map(({ body }) => body()))

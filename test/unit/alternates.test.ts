@@ -14,7 +14,7 @@ async function hrefsIn(provider: Provider, path: string): Promise<readonly strin
   return alternates.map(({ href }) => href).sort()
 }
 
-describe('a translation of a document in the same folder', () => {
+describe('a translation of a document in a folder', () => {
   let folder: Folder
   let outside: Folder
   let provider: Provider
@@ -128,7 +128,7 @@ describe('a translation of a document in a source that is no folder', () => {
       stat,
     })
 
-  test('is found by its path', async () => {
+  test('is found by its path, even if another path fails, and is not looked for beside an image', async () => {
     const asked: string[] = []
     const provider = sourceOf(async (path) => {
       asked.push(path)

@@ -37,7 +37,7 @@ describe('records of the audit log', () => {
     return records.map(({ time = '' }) => Number(time.slice(14, 16)))
   }
 
-  test('are found in the rotated files too, in their order', async () => {
+  test('are found in the rotated files too, in their order, and with a limit the newest are found', async () => {
     expect(await minutes({})).toEqual([1, 2, 3, 4, 5])
     expect(await findRecords(file, { limit: 2 })).toMatchObject({ more: 3, damaged: 1 })
     expect(await minutes({ limit: 2 })).toEqual([4, 5])

@@ -95,7 +95,7 @@ describe('hikidashi __complete', () => {
     expect(await values('search', ...config(), '--mount', 'docs://n')).toEqual(['docs://notes'])
   })
 
-  test('completes no hidden resource', async () => {
+  test('completes no resource that the caller may not see', async () => {
     expect(await values('read', ...config(), 'docs://private/')).toEqual([])
     expect(await values('read', ...config(), 'docs://private/docs/')).toEqual([])
   })

@@ -81,7 +81,7 @@ describe('the set of known secrets', () => {
     expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinctSecret)).toBe(false)
   })
 
-  test('has every secret that a configuration refers to', () => {
+  test('has every secret that a configuration refers to by { env } or { file }, and not the file of an env mount', () => {
     const config = {
       a: [{ env: 'A' }],
       b: { c: { file: './d' } },

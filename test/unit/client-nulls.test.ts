@@ -107,7 +107,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
     expect(await view.complete(asked)).toEqual({ values: [] })
   })
 
-  test('in place of the result, or of a required value in an error, is reported at once with the name of the member', async () => {
+  test('in place of a required value is reported at once with the name of the member, as a wrong type is; a null id is accepted', async () => {
     let message: Wire = {}
     const view = await open(
       await served(form, (method, id) => ({

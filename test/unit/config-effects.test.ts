@@ -24,13 +24,13 @@ const schemas = await loadMountSchemas()
 const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'poll', 'limits', 'provider']
 
 describe('the declarations of effects', () => {
-  test.each(Object.keys(sources) as SourceName[])('of %s cover each of its options', async (name) => {
+  test.each(Object.keys(sources) as SourceName[])('of the provider %s cover each of its options', async (name) => {
     const { source } = await sources[name].schema()
     const options = Object.keys(source.shape).filter((key) => !common.includes(key))
     expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
   })
 
-  test('cover every setting beside the mounts, also those of http and http.auth', () => {
+  test('cover every setting beside the mounts, also those of http, http.auth and store', () => {
     const http = settingsShape.http.unwrap().shape
     expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settingsShape).sort())
     expect(Object.keys(settingEffects.http).sort()).toEqual(Object.keys(http).sort())
@@ -50,7 +50,7 @@ function kindsOf(mount: object, address = 'x://y'): readonly string[] {
   return schemas.effectsOf(schemas.mount.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
 }
 
-describe('mounts that only read their own folder have no effect:', () => {
+describe('a mount that only reads its own folder', () => {
   test.each([
     { provider: 'files', root: '.' },
     { provider: 'files', root: 'docs', symlinks: 'beneath', hidden: true },
@@ -65,10 +65,10 @@ describe('mounts that only read their own folder have no effect:', () => {
     { provider: 'results', write: ['*'] },
     { provider: 'search', over: ['file:///a'] },
     { provider: 'metrics', source: 'self' },
-  ])('%j', (mount) => expect(kindsOf(mount)).toEqual([]))
+  ])('has no effect: %j', (mount) => expect(kindsOf(mount)).toEqual([]))
 })
 
-describe('mounts with effects that need trust:', () => {
+describe('the effects that need trust', () => {
   const env = { env: 'X' }
   test.each([
     [{ provider: 'files', root: '..' }, 'reads ..'],
@@ -121,7 +121,9 @@ describe('mounts with effects that need trust:', () => {
       { provider: 'search', over: ['a://b'], embeddings: { model: 'm', local: {} } },
       'sends the server that local models are downloaded from',
     ],
-  ])('%j', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
+  ])('of the mount %j include: %s', (mount, effect) =>
+    expect(kindsOf(mount, 'https://address.example')).toContain(effect),
+  )
 })
 
 describe('parts that are left out of an untrusted configuration', () => {
@@ -168,7 +170,7 @@ describe('parts that are left out of an untrusted configuration', () => {
     })
   })
 
-  test('include data that would be kept in a store that is left out', () => {
+  test('include a mount whose data would be kept in a store that is left out', () => {
     const document = {
       mounts: { 'file:///a': files, 'r://a': { provider: 'results' } },
       store: { sqlite: '/var/lib/x' },

@@ -75,7 +75,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
     expect(folderOf).toMatchObject({ mimeType: 'inode/directory' })
   })
 
-  test('gives links to objects if configured, and is refused if the links would bypass redaction', async () => {
+  test('gives links to objects if configured, and is refused if the links would bypass redaction or last more than an hour', async () => {
     const { view } = await open({ ...bucket.mount, maxBytes: '100KiB', links: '1m' })
     const [content] = (await view.read('s3://x/large.log')).contents
     expect(content?.meta).toMatchObject({ [metaKeys.truncated]: true, [metaKeys.size]: 500_000 })
@@ -130,7 +130,7 @@ describe('the credentials of an s3 mount', () => {
     expect((await open({ ...mount, ...keys })).config.secrets).toEqual(['AKIDEXAMPLE', 'a-very-secret-key'])
   })
 
-  test('are complete, or refused with advice', async () => {
+  test('are refused if a part is missing or has no value, or if "anonymous" contradicts them', async () => {
     folder.write({ id: 'AKIDEXAMPLE' })
     await expect(open({ ...mount, accessKeyId: { file: 'id' } })).rejects.toMatchObject({
       message: expect.stringMatching(/An access key has two parts/),

@@ -54,7 +54,7 @@ async function open(mounts: unknown, settings: { secret?: string; known?: string
 describe('a settings mount of a configuration', () => {
   const settings = { provider: 'settings', root: '.' }
 
-  test('has dotenv files, also those that git ignores, and no keys, dependencies and tool files', async () => {
+  test('has dotenv files unless "dotenv" is false, also those that git ignores, with redacted secrets, and no keys, dependencies and tool files', async () => {
     folder.write({
       '.gitignore': '.env*\nout/\n',
       '.env': `HOST=db\nTOKEN=${token}\n`,
@@ -80,7 +80,7 @@ describe('a settings mount of a configuration', () => {
     expect(await without.uris()).toEqual(['config://x/conf/app.yaml', 'config://x/hikidashi.json'])
   })
 
-  test('reads the configured encodings, formats and limits', async () => {
+  test('obeys the configured encodings and formats and the size limit', async () => {
     folder.write({
       'a.ini': iconv.encode('[会社]\n名前 = 吉野家\n', 'shift_jis'),
       settings: 'port = 1\n',
@@ -111,7 +111,7 @@ describe('a settings mount of a configuration', () => {
 })
 
 describe('an env mount of a configuration', () => {
-  test('of a file has the current content of the file', async () => {
+  test('of a file has the current variables of the file, with secrets masked', async () => {
     folder.write({ '.env': '\ufeffHOST=db\nNAME="吉野家"\nexport DB_PASSWORD=x\n' })
     const { uris, text, entry } = await open({
       'env://x': { provider: 'env', file: '.env', allow: ['HOST', 'NAME', 'DB_*'] },
@@ -144,7 +144,7 @@ describe('an env mount of a configuration', () => {
 describe('a files mount of a configuration', () => {
   const files = { provider: 'files', root: '.' }
 
-  test('serves files unchanged, unless it redacts', async () => {
+  test('serves files unchanged, unless "redact" is set', async () => {
     folder.write({ 'notes.txt': `token=${token}\n` })
     const plain = await open({ 'docs://x': files })
     expect(await plain.text('docs://x/notes.txt')).toBe(`token=${token}\n`)
@@ -204,7 +204,7 @@ describe('a files mount of a configuration', () => {
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
 
-  test('does not offer documents as text if readings are turned off', async () => {
+  test('gives a document as text unless "readings" is false or the document is over their limit', async () => {
     folder.write({ 'a.html': '<p>x' })
     const { text, view } = await open({ 'docs://x': { ...files, readings: false } })
     await expect(view.read('docs://x/a.html?as=text')).rejects.toMatchObject({ kind: 'invalid' })
@@ -253,7 +253,7 @@ describe('polling in a configuration', () => {
   })
 })
 
-test('missing folders and files are reported before any mount is opened', async () => {
+test('missing folders and files, and a folder in place of a file, are reported before any mount is opened', async () => {
   expect(
     await problemsIn({ 'a://a': { provider: 'settings', root: 'no' }, 'b://b': { provider: 'env', file: 'no.env' } }),
   ).toEqual([

@@ -61,7 +61,7 @@ describe('a valid configuration', () => {
     })
   })
 
-  test('takes secrets from the environment and from files', async () => {
+  test('takes a secret from the environment or a file, or the current and the earlier ones in a list, and refuses a short one', async () => {
     const value = 'x'.repeat(32)
     const withEnv = `{ "mounts": { ${mount} }, "cursorSecret": { "env": "SECRET" } }`
     expect((await config(withEnv, { env: { SECRET: value } })).cursorSecret).toBe(value)
@@ -84,7 +84,7 @@ describe('a valid configuration', () => {
     expect((await config(text)).secrets).toEqual(['x'.repeat(32)])
   })
 
-  test('may name the home folder', async () => {
+  test('may mount the home folder as "~"', async () => {
     expect(await problems('{ "mounts": { "file:///a": { "provider": "files", "root": "~" } } }')).toEqual([])
     expect(homedir()).not.toBe('')
   })
@@ -149,7 +149,7 @@ describe('an error in a configuration', () => {
     ])
   })
 
-  test('is reported for a text that is too long, with its length', async () => {
+  test('is reported for a text that is too long, with the number of characters that it may have', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     const facts = { name: 'org.example/context', url: 'https://context.example.org/mcp', description: 'x'.repeat(101) }
     const fault = 'http.public.description: The value has more than 100 characters. Keep at most 100.'
@@ -190,7 +190,7 @@ describe('an error in a configuration', () => {
     expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
   })
 
-  test('is reported for a missing folder, beside a misspelt key of another mount', async () => {
+  test('is reported for a missing folder, and for a file in place of a folder, beside a misspelt key of another mount', async () => {
     const text = `{ "mounts": {
       "file:///a": { "provider": "files", "root": "docs", "x": 1 },
       "file:///b": { "provider": "files", "root": "nope" },

@@ -134,7 +134,7 @@ test('a context from cached texts equals one without a cache, also after files a
   await compareAll(there, memoryOf)
 }, 120_000)
 
-test('texts that were shown to one caller do not reach another', async () => {
+test('cached texts that are in the context of one caller do not reach another caller', async () => {
   const { catalog } = await world()
   const memoryOf = createReadingCaches()
   const ask = (principal: Principal) =>

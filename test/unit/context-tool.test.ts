@@ -74,7 +74,7 @@ const refusal = async (given: JsonObject, tool = toolOf()) =>
   )
 
 describe('a call of assemble_context', () => {
-  test('answers with a text and an exact list of its contents', async () => {
+  test('answers with a text within the budget, its exact number of tokens, and the list of its contents with the tokens of each level', async () => {
     const { text, structured } = await call({ query: 'cursors', budget: '1k' })
     const counter = await openCounter('o200k_base')
     expect(structured.text).toBe(text)
@@ -129,7 +129,7 @@ describe('a call of assemble_context', () => {
     expect(roomy.structured.tokens).toBe(structured.tokens)
   })
 
-  test('suggests resources that are not pinned', async () => {
+  test('suggests resources that are not pinned if it is asked to, and counts no tokens', async () => {
     const { structured, text } = await call({ suggest: true, query: 'paging', pins: [uri('cursor.md')], limit: 1 })
     expect(structured.suggestions.map((one) => one.uri)).toEqual([uri('rules.md')])
     const more = await call({ suggest: true, query: 'paging', mounts: ['memory://docs'] })
@@ -191,7 +191,7 @@ describe('a call of assemble_context', () => {
   })
 })
 
-test('a context tool accepts budgets such as 32k', () => {
+test('a context tool accepts budgets such as 32k, and no other texts', () => {
   expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
     8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])
@@ -199,7 +199,7 @@ test('a context tool accepts budgets such as 32k', () => {
 })
 
 describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
-  test('has a tool and answers that match the schema', async () => {
+  test('is listed, and answers, as the schema of the protocol requires', async () => {
     const era = revision === '2026-07-28' ? 'modern' : 'legacy'
     const catalog = catalogOf()
     const channel = await openViewChannel(
@@ -255,7 +255,7 @@ describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
 })
 
 describe('callers that wait for a context', () => {
-  test('take turns, however many calls one of them makes', async () => {
+  test('take turns, however many calls one of them makes, and one that cancels waits no longer', async () => {
     const turns = createFairSemaphore(1)
     const order: string[] = []
     const gates = new Map<string, () => void>()
@@ -302,7 +302,7 @@ describe('the manifest of a context', () => {
     expect(manifestDifferences(before, before)).toEqual([])
   })
 
-  test('is parsed as a basket, like the answer of the tool and a context in JSON', async () => {
+  test('in the answer of the tool is parsed as a basket, as is a context in JSON; other JSON is refused', async () => {
     const pins = [
       { uri: uri('weather.md'), level: 'outline' as const },
       { uri: uri('rules.md'), level: 'full' as const },

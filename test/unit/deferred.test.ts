@@ -47,7 +47,7 @@ test('closing a deferred mount waits for its opening, and closes it', async () =
   expect(state).toMatchObject({ opened: 1, closed: 1 })
 })
 
-test('a deferred mount that fails is unavailable, and is tried again after a pause that doubles', async () => {
+test('a deferred mount that fails is unavailable, is tried again after a pause that doubles, and logs its fault once', async () => {
   const clock = { now: 0 }
   const { state, open } = counted({ failures: 2 })
   const logged: string[] = []
@@ -98,7 +98,7 @@ test('a deferred mount has stat, completion and templates whether its source has
   expect(await provider.complete?.(request, context())).toBeUndefined()
 })
 
-test('a deferred mount has its declared methods, and no others', () => {
+test('a deferred mount has the methods watch, prompts and sees only if they are declared', () => {
   const { open } = counted()
   expect(deferred(open, { abilities: none })).not.toHaveProperty('watch')
   expect(deferred(open, { abilities: none })).not.toHaveProperty('prompts')

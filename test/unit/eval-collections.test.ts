@@ -9,7 +9,7 @@ beforeEach(() => {
 afterEach(() => folder.remove())
 
 describe('published collections for the evaluation of search', () => {
-  test('are read in the form of SMART, without a title that the abstract repeats and without questions that have no judgement', () => {
+  test('are read in the SMART format, without a title that the text repeats and without questions that have no judgement', () => {
     folder.write({
       'x.all.3': [
         ...['.I 1', '.T', 'flow of air', '.A', 'a. name', '.W', 'flow of\nair around a wing .'],

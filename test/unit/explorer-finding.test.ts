@@ -37,7 +37,7 @@ describe('the search in a text', () => {
   })
 })
 
-test('a permalink with a line number, or with a range of lines in either order, marks these lines', () => {
+test('the lines of a permalink are read as the first and last line: a number, or a range in either order', () => {
   expect([
     parseLineRange('12'),
     parseLineRange('12-20'),

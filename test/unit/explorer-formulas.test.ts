@@ -40,7 +40,7 @@ describe('formulas as MathML', () => {
   const namesOf = (node: FormulaNode | undefined): readonly string[] =>
     node === undefined || typeof node === 'string' ? [] : [node.name, ...node.children.flatMap(namesOf)]
 
-  test('consist of MathML elements', () => {
+  test('consist of MathML elements, also for cases and colors', () => {
     const formula = formulaOf('\\frac{1}{\\sqrt{x}}', true)
     expect(namesOf(formula)).toEqual(expect.arrayContaining(['math', 'mfrac', 'msqrt', 'mi', 'mn']))
     expect(formula?.attributes.display).toBe('block')

@@ -204,7 +204,7 @@ describe('the subscriptions of the explorer page', () => {
     return { changes, states, heard, tell: (change: PageChange) => heard.push(change) }
   }
 
-  test('share one stream', async () => {
+  test('share one stream, and each of them hears only what it asked for', async () => {
     const provider = live({ a: '1', b: '1', c: '1' })
     const service = await serveLive(provider)
     const { changes, heard, tell } = hearing(service.url)

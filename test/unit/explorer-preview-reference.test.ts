@@ -57,7 +57,7 @@ describe('references in documents', () => {
 })
 
 describe('parts of a resource in the explorer', () => {
-  test('are requested in the query of its URI, beside other parameters', () => {
+  test('are requested in the query of its URI, beside other parameters, and a range of lines is read from it', () => {
     expect(withPart('a://b/c?as=text&lines=1-2', 'lines=5-9')).toBe('a://b/c?as=text&lines=5-9')
     expect(withPart('a://b/c?lines=1-2', undefined)).toBe('a://b/c')
     expect(withPart('a://b/c?tail=10', undefined)).toBe('a://b/c')

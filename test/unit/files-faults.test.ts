@@ -54,7 +54,7 @@ test.each([
   },
 )
 
-test('a folder that gives an error of the system is left out of the listing, with one warning', async () => {
+test('a folder that gives an error of the system is left out of the listing, with one warning, and what is in it is unavailable', async () => {
   logged.length = 0
   folder.write({ 'bad/a.txt': 'a', 'c.txt': 'c' })
   const provider = await open({ log }, true)
@@ -71,7 +71,7 @@ test('a listing fails when the process has no file descriptors left, instead of 
   await expect(listPaths(provider)).rejects.toMatchObject({ kind: 'unavailable' })
 })
 
-test('a file that cannot be read does not hide other files, nor the titles from their headings', async () => {
+test('a file that cannot be read hides neither other files nor the titles that come from their headings', async () => {
   logged.length = 0
   folder.write({ 'a.md': '# A', 'bad.md': '# B' })
   const provider = await open({ log, rules: [{ match: '*.md', title: 'heading' }] })

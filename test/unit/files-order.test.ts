@@ -23,7 +23,7 @@ test('30,000 names of files are sorted by their bytes, each once, and the first 
     expect(indexAfter(sorted, path)).toBe(wanted.filter((name) => comparePaths(name, path) <= 0).length)
 })
 
-test('a cache is bounded by weight, and drops the least recently used entry first', () => {
+test('an LRU cache is bounded by the weight of its entries, and drops the least recently used entry first', () => {
   const recent = createLruCache<string>(10, (value) => value.length)
   recent.set('a', 'xxxx')
   recent.set('b', 'xxxx')

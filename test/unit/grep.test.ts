@@ -162,7 +162,7 @@ test('a search fails with the error of the source if the source does not progres
   await expect(search).rejects.toThrow('Too far.')
 })
 
-test('a search tells a resource with several contents from one that its source cannot read', async () => {
+test('a search gives one error for a resource with several contents, and another for one that its source cannot read', async () => {
   const inner = memory({ 'a.txt': 'one' })
   const refused = (provider: Provider) =>
     grep(read(provider), 'docs://d/a.txt', { pattern: 'o', limit: 1 }).then(String, (error: Error) => error.message)

@@ -81,7 +81,7 @@ describe('a handler inside another HTTP server', () => {
     }
   })
 
-  test('creates the view for the next request if creating it has failed before', async () => {
+  test('answers 500 if the application throws when it is asked for the resources of a caller, and asks it again for the next request', async () => {
     const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
     let isReady = false
     const handler = await createHandler(

@@ -59,7 +59,7 @@ function read(service: HttpService, uri = 'mem://m/a', options: { path?: string;
 }
 
 describe('limits over HTTP', () => {
-  test('on the rate: 429 with Retry-After, and then requests are accepted again', async () => {
+  test('on the rate refuse requests with 429 and Retry-After, and requests are accepted again later', async () => {
     // Two a second, and twenty at once.
     const service = await serve(memory({ a: 'a' }), { rate: 2 })
     const answers = await Promise.all(Array.from({ length: 40 }, () => read(service)))
@@ -94,7 +94,7 @@ describe('limits over HTTP', () => {
     expect((await read(service)).error).toBeUndefined()
   })
 
-  test('on simultaneous requests: a request beyond the slots waits, and one beyond the queue gets 503 with Retry-After', async () => {
+  test('on simultaneous requests make a request beyond them wait, and refuse one beyond the queue with 503 and Retry-After', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, { concurrent: 2, waiting: 3 })
     const slow = ['1', '2', '3', '4', '5'].map(() => read(service, 'mem://m/slow'))
@@ -111,7 +111,7 @@ describe('limits over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ inFlight: 0, waiting: 0, refusedBusy: 1 })
   })
 
-  test('on a source that failed several times in a row: 503 with Retry-After, without the error of the source', async () => {
+  test('refuse a read of a source that has failed twice in a row with 503 and Retry-After, without the error of the source', async () => {
     const down = limited(
       { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
       { failures: 2, pauseMs: 60_000, maxPauseMs: 60_000 },
@@ -125,7 +125,7 @@ describe('limits over HTTP', () => {
     expect(text).not.toMatch(/ECONN|10\.0/)
   })
 
-  test('on connections close a new connection, and closed connections are counted', async () => {
+  test('on connections close and count a connection beyond them, and the open one is still served', async () => {
     const service = await serve(memory({ a: 'a' }), { connections: 1 })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
@@ -135,7 +135,7 @@ describe('limits over HTTP', () => {
     agent.destroy()
   })
 
-  test('on new connections from one address: 429 with Retry-After, before the request is read', async () => {
+  test('on new connections from one address refuse them with 429 and Retry-After before a request is read, and they are accepted again later', async () => {
     // One a second, and ten at once.
     const service = await serve(memory({ a: 'a' }), { newConnections: 1 })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -157,7 +157,7 @@ describe('limits over HTTP', () => {
     }
   })
 
-  test('on pipelined requests: they wait for each other, and requests on other connections do not', async () => {
+  test('let pipelined requests wait for each other, and requests on other connections do not wait', async () => {
     const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, {})
     const text = (path: string, id: number) => {
@@ -178,7 +178,7 @@ describe('limits over HTTP', () => {
     expect(service.meter.read()).toMatchObject({ cutPipelines: 0 })
   })
 
-  test('on refused requests: every request beyond the rate gets 429, and its connection stays open', async () => {
+  test('on the rate leave the connection of each refused request open', async () => {
     const service = await serve(memory({ a: 'a' }), { rate: 0.001 })
     while ((await read(service)).status !== 429);
     const answers = await Promise.all(Array.from({ length: 260 }, () => read(service)))

@@ -28,7 +28,7 @@ describe('an IP address', () => {
     ['::ffff:192.0.2.1', [...Array.from({ length: 10 }, () => 0), 255, 255, 192, 0, 2, 1]],
     ['FE80::A', [0xfe, 0x80, ...Array.from({ length: 13 }, () => 0), 10]],
     ['1:2:3:4:5:6:192.0.2.1', [0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 192, 0, 2, 1]],
-  ])('%s is parsed into its bytes', (text, expected) => {
+  ])('is parsed into its bytes: %s', (text, expected) => {
     expect(addressBytes(text)).toEqual(expected)
   })
 
@@ -60,7 +60,7 @@ describe('an IP address', () => {
       '::g',
     ],
     ...['1:2:3:4:5:6:7::8', '::1.2.3', '::1.2.3.4:5', '1.2.3.4::', 'fe80::1%eth0', '[::1]', '::ffff:0x7f.0.0.1'],
-  ])('%j is invalid', (text) => {
+  ])('is invalid: %j', (text) => {
     expect(addressBytes(text)).toBeUndefined()
   })
 
@@ -81,7 +81,7 @@ describe('an IP address', () => {
   test.each([
     ...['8.8.8.8', '93.184.215.14', '1.1.1.1', '172.15.0.1', '172.32.0.1', '192.167.0.1', '223.255.255.1'],
     ...['2606:4700::1111', '2a00:1450::1', '64:ff9b::808:808', '::ffff:8.8.8.8', '2002:808:808::1'],
-  ])('%s is public', (text) => {
+  ])('is public, and so allowed: %s', (text) => {
     expect(isPublicAddress(bytes(text))).toBe(true)
     expect(isAllowedAddress(bytes(text), [])).toBe(true)
   })
@@ -129,7 +129,7 @@ describe('an IP address', () => {
       '2001::1',
     ],
     ...['2001:db8::1', '2001:10::1', '100::1', '3fff::1', '5f00::1', '::ffff:10.0.0.1', '2002:c0a8:101::1'],
-  ])('%s is not public', (text) => {
+  ])('is not public, and so not allowed: %s', (text) => {
     expect(isPublicAddress(bytes(text))).toBe(false)
     expect(isAllowedAddress(bytes(text), [])).toBe(false)
   })
@@ -170,7 +170,7 @@ describe('an HTTP URL', () => {
     ['https://a/x y/日?q=ü"<>', 'https://a/x%20y/%E6%97%A5?q=%C3%BC%22%3C%3E'],
     ['https://xn--80ak6aa92e.com/', 'https://xn--80ak6aa92e.com/'],
     ['https://a/b//c', 'https://a/b//c'],
-  ])('%s is normalized to %s', (text, expected) => {
+  ])('is normalized: %s to %s', (text, expected) => {
     expect(formatHttpUrl(parseHttpUrl(text))).toBe(expected)
   })
 
@@ -238,12 +238,12 @@ describe('an HTTP URL', () => {
       'https://a/\ud800',
     ],
     `https://a/${'x'.repeat(9000)}`,
-  ])('%j is invalid', (text) => {
+  ])('is invalid: %j', (text) => {
     expect(() => parseHttpUrl(text)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 
   test.each(['https://a:x', 'https://a:', 'https://a:0', 'https://[::1]:123456'])(
-    '%j has a fault in its port',
+    'is refused with a message about its port: %j',
     (text) => {
       expect(() => parseHttpUrl(text)).toThrow(/port of the URL/)
     },
@@ -267,7 +267,7 @@ describe('an HTTP URL', () => {
     ['\\\\z\\x', undefined],
     ['//u@z/', undefined],
     ['//127.1/', undefined],
-  ])('is resolved with the reference %j to %s', (reference, expected) => {
+  ])('is resolved with the reference %j to %s (undefined: refused)', (reference, expected) => {
     const base = parseHttpUrl('https://a/b/c?d')
     if (expected === undefined) expect(() => resolveHttpUrl(base, reference)).toThrow()
     else expect(formatHttpUrl(resolveHttpUrl(base, reference))).toBe(expected)

@@ -30,7 +30,7 @@ describe('a data: URI', () => {
     ['data:text/plain;base64=x,YQ==', 'text/plain', { base64: 'x' }, 'YQ=='],
     ['data:text/plain%2Chello', 'text/plain', {}, 'hello'],
     ['data:text/plain,%2541', 'text/plain', {}, '%41'],
-  ])('%s gives its MIME type, its parameters and its content', (uri, mimeType, parameters, text) => {
+  ])('gives its MIME type, its parameters and its content: %s', (uri, mimeType, parameters, text) => {
     const data = parseDataUri(uri)
     expect([data.mimeType, Object.fromEntries(data.parameters), data.bytes.toString()]).toEqual([
       mimeType,
@@ -58,7 +58,7 @@ describe('a data: URI', () => {
       'data:;base64,é',
     ],
     ...['data:text/plain;charset,x', 'data:;base64;charset=utf-8,x', 'http://x', ''],
-  ])('%j is invalid', (uri) => {
+  ])('is invalid: %j', (uri) => {
     expect(() => parseDataUri(uri)).toThrow(expect.objectContaining({ kind: 'invalid' }))
   })
 
@@ -67,7 +67,7 @@ describe('a data: URI', () => {
     expect(canonicalDataUri(`data:,${text}`)).toBe(canonicalDataUri(`data:,${encodeURIComponent(text)}`))
   })
 
-  test('is brought to one spelling, whatever the spelling of the client', () => {
+  test('is brought to one spelling, whatever the spelling of the client, and a malformed one is refused', () => {
     const canonical = 'data:text/plain;charset=utf-8,a%20b/c%3Fd'
     for (const spelling of [
       canonical,
@@ -138,19 +138,19 @@ describe('an inline resource', () => {
     await catalog.close()
   })
 
-  test.each([
-    [{ a: { text: 'x', bytes: new Uint8Array() } }, /exactly one/],
-    [{ a: {} }, /exactly one/],
-    [{ 'a/': { text: 'x' } }, /not the path/],
-    [{ '../a': { text: 'x' } }, /not the path/],
-    [{ a: { text: 'x' }, 'a/b/c': { text: 'y' } }, /lies under "a"/],
-    [{ a: { text: '\ud800' } }, /lone surrogate/],
-    [{ a: { text: 'x'.repeat(1024 * 1024 + 1) } }, /more than 1048576 bytes/],
+  test.each<[RegExp, Parameters<typeof inline>[0]['resources']]>([
+    [/exactly one/, { a: { text: 'x', bytes: new Uint8Array() } }],
+    [/exactly one/, { a: {} }],
+    [/not the path/, { 'a/': { text: 'x' } }],
+    [/not the path/, { '../a': { text: 'x' } }],
+    [/lies under "a"/, { a: { text: 'x' }, 'a/b/c': { text: 'y' } }],
+    [/lone surrogate/, { a: { text: '\ud800' } }],
+    [/more than 1048576 bytes/, { a: { text: 'x'.repeat(1024 * 1024 + 1) } }],
     [
-      Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
       /together/,
+      Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
     ],
-  ])('that is invalid is refused (%#)', (resources, message) => {
+  ])('that is invalid is refused with a message like %s (%#)', (message, resources) => {
     expect(() => inline({ resources })).toThrow(message)
   })
 })

@@ -143,7 +143,7 @@ describe('a rate limit', () => {
   })
 })
 
-describe('the gate of requests', () => {
+describe('the gate that limits simultaneous requests', () => {
   /** Tasks that are let go by hand, by their names. */
   const createTasks = () => {
     const order: string[] = []

@@ -91,7 +91,7 @@ describe.each([
     expect((await other.list('me')).map((one) => one.id)).toEqual([id, later?.id])
   })
 
-  test('are absent for everybody else, with any spelling of the id', async () => {
+  test('are absent for everybody else, and for their owner under any other id', async () => {
     const results = await open(wide)
     const { id = '' } = (await results.put('me', [text('mine')])) ?? {}
     for (const owner of ['you', 'me/', '', 'm', `me/${id}`]) {

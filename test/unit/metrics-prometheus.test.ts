@@ -121,13 +121,13 @@ describe('a failure of Prometheus', () => {
 
   test.each([
     [
-      'a query that is none',
+      'an invalid query',
       api(400, 'bad_data', 'invalid parameter "query": 1:5: parse error: unclosed\n left\u202e parenthesis'),
       'invalid',
       /^The query is not valid PromQL \(line 1, column 5\): unclosed left parenthesis$/,
     ],
     [
-      'a range that has no value',
+      'a range vector',
       api(
         400,
         'bad_data',
@@ -172,7 +172,7 @@ describe('a failure of Prometheus', () => {
     ],
     ['a fault of its own', api(500, 'internal', secret), 'unavailable', /status 500/],
     ['credentials that are refused', page(401), 'unavailable', /set "bearer" or "basic"/],
-    ['a page that is not there', page(404), 'unavailable', /no API of Prometheus at "url"/],
+    ['a status of 404', page(404), 'unavailable', /no API of Prometheus at "url"/],
     ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to the target/],
     ['a gateway', page(502), 'unavailable', /status 502/],
@@ -288,7 +288,7 @@ describe('an answer of Prometheus over the limit', () => {
     }
   })
 
-  test('of bytes: it is cut off, with advice for a smaller request', async () => {
+  test('of bytes: the read fails as too large, with advice for a smaller request', async () => {
     const { read } = await open(many(100, 1000), { maxBytes: 64 * 1024 })
     expect(await failureOf(read('series/up'))).toMatchObject({
       kind: 'too-large',

@@ -216,7 +216,7 @@ describe('series of metrics as a picture', () => {
     expect(svg.replace(known, '')).not.toMatch(/[<>]/)
   })
 
-  test('show invisible characters of labels', () => {
+  test('show invisible characters of labels as escapes, and contain no markup of labels', () => {
     expect(escapeXml('a\u202eb\u200bc\u0007')).toBe('a\\u202eb\\u200bc\\u0007')
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {

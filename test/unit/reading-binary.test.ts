@@ -363,7 +363,7 @@ describe('compound files', () => {
       }
   }, 600_000)
 
-  test('have a secret masked when they are read as text', async () => {
+  test('have a secret masked when a mount that redacts reads them as text', async () => {
     const key = 'AKIAIOSFODNN7EXAMPLE'
     const secret = doc({ text: `the key is ${key}\rwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\r` })
     const served = documents(memory({ 'a.doc': { bytes: secret, version: '1' } }), {

@@ -73,7 +73,7 @@ describe('an email', () => {
     expect(reading.text).toContain('inner text\n\n## Attachment: x.txt\n\n```\n梅雨\n```')
   })
 
-  test('with messages in messages is read up to a depth, and endlessly nested parts are refused', async () => {
+  test('with messages in messages is read up to a depth, and hundreds of nested parts or thousands of attachments are refused', async () => {
     let nested = 'Subject: deepest\r\n\r\ndeepest text'
     for (let at = 0; at < 8; at++) nested = `Subject: level ${at}\r\nContent-Type: message/rfc822\r\n\r\n${nested}`
     expect(await read(nested)).toContain('nested too deep')
@@ -110,7 +110,7 @@ test('a web page that was saved as MHTML is read without its styles and pictures
   expect(text).not.toMatch(/color|Attachment/)
 })
 
-test('a mailbox is read message by message', async () => {
+test('a mailbox is read message by message, and a line of prose that begins with "From" begins none', async () => {
   const box = [
     'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n\nFrom here on: prose.\nMore of it.\n\nFrom Kyoto with love\nYear: 1963\n',
     'From c@d\nSubject: two\n\nsecond\n',

@@ -106,7 +106,7 @@ describe('a PDF with annotations', () => {
     ['a password', field('/V (Secret) /F 4 /Ff 8192'), [], '/NeedAppearances true', '******'],
     ['a hidden field', field(`/V (Secret) /F 2 ${drawn}`), [appearance('Secret')], '', ''],
     ['a field that is only printed', field(`/V (Secret) /F 32 ${drawn}`), [appearance('Secret')], '', ''],
-  ])('has the visible text of %s', async (_, annotation, more, form, wanted) => {
+  ])('has the text that a viewer shows for %s', async (_, annotation, more, form, wanted) => {
     const pages = 'Page 1\n\nPage text'
     expect(await read('pdf', annotatedPdf([annotation], more, form))).toBe(
       wanted === '' ? pages : `${pages}\n${wanted}`,
@@ -237,7 +237,7 @@ describe('the text of a PDF', () => {
 })
 
 describe('a notebook', () => {
-  test('has its cells and text outputs, without pictures', async () => {
+  test('has its cells and text outputs, without pictures; JSON that is no notebook is refused', async () => {
     const outputs = [
       { output_type: 'stream', text: ['one\n', 'two\n'] },
       { output_type: 'display_data', data: { 'image/png': 'iVBORw0=', 'text/plain': '<Figure>' } },

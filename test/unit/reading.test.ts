@@ -132,7 +132,7 @@ describe('an Excel workbook', () => {
     expect(formatNumber(value, numberKindOf(Number(id), code), false)).toBe(wanted)
   })
 
-  test('is read with its columns found by their letters', () => {
+  test('is read with its columns found by their letters, from A to XFD', () => {
     expect(['A1', 'Z9', 'AA1', 'XFD1', 'XFE1', 'ZZZZ1', '', '1'].map(columnIndex)).toEqual([
       0,
       25,
@@ -341,7 +341,7 @@ describe('readings of files', () => {
     expect(reading).toMatchObject({ title: '古い', meta: { [encodingKey]: 'euc-jp' } })
   })
 
-  test('of a plain text are that text', async () => {
+  test('of a plain text, in UTF-8 or Shift_JIS, are that text', async () => {
     for (const form of ['text', 'markdown']) expect(textOf(await as('覚書.md', form))).toBe('# 覚書\n\n本文。\n')
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })

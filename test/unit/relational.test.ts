@@ -56,7 +56,7 @@ describe('names in paths of a database', () => {
   })
 })
 
-test('paths of a database are parsed with and without a schema', () => {
+test('paths of a database are parsed with and without a schema, and other paths are refused', () => {
   const customers = { name: { schema: 'public', name: 'customers' } }
   expect(parseDatabasePath('public/customers/schema', undefined)).toMatchObject({
     kind: 'schema',
@@ -121,7 +121,7 @@ test('a diagram of a database holds nothing that a name could break', () => {
 describe('a batcher of queries', () => {
   const named = (text: string): ObjectName => ({ schema: '', name: text })
 
-  test('joins simultaneous requests, also while queries run', async () => {
+  test('joins simultaneous requests, each name once, into queries of at most 200 names', async () => {
     const batches: string[][] = []
     const ask = batchRequests(async (names) => {
       batches.push(names.map((one) => one.name))
@@ -185,7 +185,7 @@ describe('a pool of connections', () => {
     })
     return { pool, all }
   }
-  test('has a maximum number of connections, and reuses them', async () => {
+  test('has a maximum number of connections, reuses them, and closes them when it is closed', async () => {
     const { pool, all } = make()
     let most = 0
     let now = 0
@@ -221,7 +221,7 @@ describe('a pool of connections', () => {
     expect(all).toHaveLength(1)
   })
 
-  test('closes a connection whose work was cancelled, and an idle one', async () => {
+  test('closes a connection whose work was cancelled, and an idle one, but none whose work has failed', async () => {
     const { pool, all } = make({ idleTimeoutMs: 20 })
     const gone = new AbortController()
     const work = pool.use(gone.signal, (connection) => vi.waitFor(() => expect(connection.open).toBe(false)))

@@ -110,7 +110,7 @@ describe('URIs in the metadata of a mounted server', () => {
   })
 })
 
-describe('rules on the tools of a mounted server', () => {
+describe('tools of a mounted server', () => {
   const names = ['delete/all', 'delete_one', 'read_resource', 'list all', 'delete:x']
   const serve = (method: string, params: Wire) =>
     method === 'tools/list'
@@ -119,7 +119,7 @@ describe('rules on the tools of a mounted server', () => {
         ? text(`theirs: ${String(params.name)}`)
         : { resources: [] }
 
-  test('apply to the shown name and to the original name', async () => {
+  test('are denied by a rule on the shown name, and by one on the original name', async () => {
     const denied = await mounted(serve, [{ allow: ['*'] }, { deny: ['*'], match: '=tools/delete_*' }])
     expect(theirs(await denied.names())).toEqual(['list_all', 'there_read_resource'])
     const absent = await denied.call('no_such_tool')
@@ -131,14 +131,14 @@ describe('rules on the tools of a mounted server', () => {
     expect(theirs(await byOwn.names())).toEqual(['delete_x', 'delete_one', 'list_all', 'there_read_resource'])
   })
 
-  test('allow a tool by its shown name, and by its original name', async () => {
+  test('are allowed by a rule on the shown name, and by one on the original name', async () => {
     const allowed = [{ allow: ['*'], match: ['=tools/delete_all', '=tools/read_resource', '=tools/list all'] }]
     const { names: seen, call } = await mounted(serve, allowed)
     expect(theirs(await seen())).toEqual(['delete_all', 'list_all', 'there_read_resource'])
     expect((await call('delete_all')).result).toMatchObject(text('theirs: delete/all'))
   })
 
-  test('leave a valid name of a tool unchanged, even if another name is changed to it', async () => {
+  test('keep a valid name unchanged, even if the name of another tool is changed to it', async () => {
     const { names: seen, call } = await mounted((method, params) =>
       method === 'tools/list'
         ? { tools: [tool('get/it'), tool('get_it')] }

@@ -236,8 +236,8 @@ describe('arguments of a host that sends every argument', () => {
   })
 })
 
-describe.each(schemaRevisions)('reading tools in revision %s', (revision) => {
-  test('match the schema of the revision, and have no newer fields', async () => {
+describe.each(schemaRevisions)('a server with reading tools, in revision %s,', (revision) => {
+  test('has tools and answers that match the schema of the revision, without newer fields', async () => {
     const ask = await open(revision)
     const inSearch = await open(revision, 'reader', ada, searching)
     for (const closed of [false, true]) {
@@ -276,7 +276,7 @@ describe.each(schemaRevisions)('reading tools in revision %s', (revision) => {
     expect(content.some(({ type }) => type === 'resource_link')).toBe(revision >= '2025-06-18')
   })
 
-  test('do not change that the profile of a client limits its listings and not its reads', async () => {
+  test('limits lists, templates, directories and completions by the profile of the client, and not reads', async () => {
     const ask = await open(revision, 'narrow-host')
     const listed: string[] = []
     let cursor: string | undefined
@@ -380,7 +380,7 @@ describe('read_resource', () => {
     expect(whole).toBe(files['docs/wide.txt'])
   })
 
-  test('reads lines and bytes, also from a source without parts', async () => {
+  test('reads lines and bytes, also from a source without parts, and refuses lines after the end', async () => {
     for (const held of [catalog, searching]) {
       const call = caller(await open('2025-11-25', 'reader', ada, held))
       const part = async (given: object) =>

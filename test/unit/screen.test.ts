@@ -99,7 +99,7 @@ describe('a screen mount with fake programs', () => {
   const left = () => readdirSync(folder.at('tmp'))
   const shows = 'cat "$here/picture.png"'
 
-  test('lists the displays, and reads each with its name', async () => {
+  test('lists the displays, reads each with its name, and gives "not-found" for other paths', async () => {
     const provider = await open(`echo "$DISPLAY $SECRET$XAUTHORITY" >> "$here/log"; ${shows}`, {
       displays: [':1', ':2.1'],
     })
@@ -156,7 +156,7 @@ describe('a screen mount with fake programs', () => {
     expect(String(error)).not.toContain('secret')
   })
 
-  test('ends the program of a caller that cancels', async () => {
+  test('ends the program of a caller that cancels, and reads nothing once it is closed', async () => {
     const provider = await open('echo $$ > "$here/pid"; exec sleep 600')
     const controller = new AbortController()
     const reading = read(provider, 'display1', controller.signal).catch((error: unknown) => error)
@@ -191,7 +191,7 @@ describe('a screen mount with fake programs', () => {
     expect(await read(await open(`/usr/bin/base64 -w0 "$here/picture.png"`, {}, windows))).toEqual(tinyPng())
   })
 
-  test('gives advice without a display, with an invalid name of a display, and without a program', async () => {
+  test('gives advice without a display, with an invalid name of a display, without a program, and with one that it does not use', async () => {
     const none: Machine = { platform: 'linux', env: {} }
     await expect(createScreen({}, none)).rejects.toMatchObject({
       kind: 'invalid',

@@ -95,7 +95,7 @@ const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<
 describe('the feed of a search index', () => {
   const inTime = () => AbortSignal.timeout(20_000)
 
-  test('catches up with a file that was written just before the call', async () => {
+  test('catches up with files that were written or deleted just before the call', async () => {
     const root = await mkdtemp(join(folder, 'fresh-'))
     const index = memoryIndex()
     const { running, current } = feed({ docs: await files({ root }) }, { index })
@@ -383,7 +383,7 @@ describe('the feed of a search index', () => {
     await becomes(index, { 'memory://docs/a.txt': 'two' })
   })
 
-  test('begins again if the store does not answer for a while', async () => {
+  test('begins again if the index cannot be written for a while, and then indexes every entry', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()
     let failures = 3

@@ -82,7 +82,7 @@ describe('the normalization of characters', () => {
     )
   })
 
-  test('unifies full and half width, and composed and decomposed characters', () => {
+  test('unifies full and half width, and composed and decomposed characters, and knows where each was', () => {
     expect(fold('ＡＢｃ１２ ｶﾞｷﾞｸﾟ が ﬁ ㍿').text).toBe('ABc12 ガギク゚ が fi 株式会社'.normalize('NFKC'))
     const folded = fold('ｻｰﾊﾞｰ１号')
     expect(folded.text).toBe('サーバー1号')
@@ -96,7 +96,7 @@ describe('the normalization of characters', () => {
 })
 
 describe('tokens of a text', () => {
-  test('are lower-case word stems, and identifiers with their parts', () => {
+  test('are lower-case word stems, numbers, and identifiers with their parts', () => {
     expect(termsOf('Running CACHES, cached caching studies')).toEqual(['run', 'cach', 'cach', 'cach', 'study'])
     for (const text of ['fooBarBaz', 'foo_bar_baz', 'foo-bar-baz', 'foo.bar.baz', 'FooBarBaz', 'FOO_BAR_BAZ'])
       expect(termsOf(text), text).toEqual(['foobarbaz', 'foo', 'bar', 'baz'])
@@ -230,7 +230,7 @@ describe('passages of a text', () => {
     '  ',
   )
 
-  test('hold every word of the text once, in the lines that have it', () => {
+  test('hold every word of the text once, in the lines that have it, and are limited in length', () => {
     fc.assert(
       fc.property(fc.array(lines, { maxLength: 30 }), kinds, (some, kind) => {
         const text = some.join('\n')
@@ -255,7 +255,7 @@ describe('passages of a text', () => {
     )
   })
 
-  test('begin at headings and declarations, and are named after them', () => {
+  test('begin at headings and declarations, are named after them or the head of a table, and leave out no part of a long text', () => {
     const page = '# Guide\nintro\n\n## Install\nrun it\n```\n# no heading\n```\n## Use\ncall it\n'
     expect([...passagesOf(page, 'markdown')].map(({ heading, start, end }) => [heading, start, end])).toEqual([
       ['Guide', 1, 2],

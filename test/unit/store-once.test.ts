@@ -44,7 +44,7 @@ function computation() {
 }
 
 describe('a value that is computed once', () => {
-  test('is computed for all simultaneous callers, and then stored', async () => {
+  test('is computed once for all simultaneous callers of two open stores, and then stored', async () => {
     const { runs, ask, begun } = computation()
     const asked = Array.from({ length: 50 }, (_, i) => ask(i % 2 === 0 ? one : other, { ttlMs: 60_000 }))
     await begun(1)
@@ -125,7 +125,7 @@ describe('a value that is computed once', () => {
     expect(textOf(await first)).toBe('there first')
   })
 
-  test('is refused if the store cannot hold it', async () => {
+  test('is refused if the store cannot hold it, and may then be computed again', async () => {
     const compute = async () => ({ value: bytes(''), terms: [''] })
     await expect(once(one, 'c', key, compute)).rejects.toMatchObject({ kind: 'invalid' })
     await expect(once(one, '', key, compute)).rejects.toMatchObject({ kind: 'invalid' })

@@ -114,7 +114,7 @@ test('tools report in a failed call what the model can correct, and no internals
   expect(JSON.stringify(await ask('tools/call', say('hunter2-hunter2')))).not.toContain('hunter2')
 })
 
-test('tools follow changes of roles at once, and each call is recorded', async () => {
+test('tools follow changes of roles at once, and each call of an allowed tool is in the audit log', async () => {
   const records: AuditRecord[] = []
   const roles: string[] = []
   const ask = await open(

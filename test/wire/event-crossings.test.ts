@@ -46,7 +46,7 @@ async function start(mounts: readonly Mount[], options: object = {}) {
 }
 
 describe('events of the type metric.crossed', () => {
-  test('report once each series that rises above the threshold, and nothing while it stays there', async () => {
+  test('report once each series that rises above the threshold (or falls below it, if asked), and nothing while it stays there', async () => {
     const values: Record<string, number> = { a: 1, b: 20 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
@@ -130,7 +130,7 @@ describe('events of the type metric.crossed', () => {
     await expect.poll(() => messageOf({ uri: waiting, above: 1 }), { timeout: 5000 }).toContain('too many series')
   })
 
-  test('report a gap for a cursor of another form', async () => {
+  test('report a gap for a cursor that is malformed or too long', async () => {
     const { client } = await start([await gauge({ a: 1 })])
     const asked = crossed({ uri: waiting, above: 10 })
     const { cursor } = await client.poll(asked)

@@ -162,7 +162,7 @@ describe('the official examples of 2026-07-28', () => {
     expect(all.length).toBe(50)
   })
 
-  test.each(all)('%s/%s matches its definition', (definition, file) => {
+  test.each(all)('%s/%s matches its definition, and not that of another result', (definition, file) => {
     const value = JSON.parse(readFileSync(new URL(`${definition}/${file}`, examples), 'utf8')) as unknown
     expect(schema.check(definition, value)).toEqual([])
     // The same example is no other thing.
