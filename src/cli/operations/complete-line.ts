@@ -66,7 +66,7 @@ function brokenOff(word: string, breaks: string): number {
 
 function formatCandidate(value: string, about: string | undefined): string {
   const [first = ''] = (about ?? '').split('\n')
-  return first === '' ? `${value}\n` : `${escapeText(value)}\t${escapeText(first)}\n`
+  return `${escapeText(value)}${first === '' ? '' : `\t${escapeText(first)}`}\n`
 }
 
 /** Maximum number of candidates: more are of no use to a person. */
