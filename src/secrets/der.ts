@@ -22,7 +22,7 @@ export function beginsLikePrivateKey(bytes: Uint8Array): boolean {
   const inner = derContent(rest, 0x30)
   if (body[2] === 3) return /^06092a864886f70d0107/.test(inner?.toString('hex') ?? '')
   if (body[2] !== 0 && body[2] !== 1) return false
-  // PKCS #8 names an algorithm, SEC 1 has the key, and PKCS #1 and DSA a long number.
+  // After the version follows an algorithm (PKCS #8), the octets of the key (SEC 1), or a long number (PKCS #1, DSA).
   const isLong = (size: number) => (rest[1] ?? 0) >= size || rest[1] === 0x81 || rest[1] === 0x82
   if (inner !== undefined) return inner[0] === 0x06 && (inner[1] ?? 0) >= 3 && (inner[1] ?? 0) <= 16
   if (rest[0] === 0x04) return body[2] === 1 && isLong(16)

@@ -5,7 +5,14 @@ import type { Content, Context, Entry, Provider, ReadRequest, Template } from '.
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
 import { fileSystemError } from './launch.ts'
-import { createCompleter, createDates, createGitDirectories, createGitLister, dateKey, describeFile } from './list.ts'
+import {
+  createCompleter,
+  createDateFinder,
+  createGitDirectories,
+  createGitLister,
+  dateKey,
+  describeFile,
+} from './list.ts'
 
 import { createBlobReader, isMissingObjectError } from './objects.ts'
 import { createTextPages, pageMimeType } from './pages.ts'
@@ -63,7 +70,7 @@ export async function createGit(
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(datesTimeoutMs, timeoutMs)
-  const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
+  const datesOf = createDateFinder(launcher, maxCommits, budgetMs, shallow)
   const list = createGitLister({ refs, directories, objects, datesOf, pages: pages.entries })
   const complete = createCompleter(launcher, commits, directories, tuning.onEntries)
   const closing = new AbortController()

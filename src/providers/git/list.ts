@@ -559,7 +559,7 @@ const maxDates = 500_000
  * @param maxCommits Maximum number of commits to examine. A file that none of them wrote has no date.
  * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
  */
-export function createDates(
+export function createDateFinder(
   launcher: Launcher,
   maxCommits: number,
   budgetMs: number,

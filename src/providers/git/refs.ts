@@ -462,7 +462,7 @@ export function createRefs(options: RefsOptions) {
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
     const branch = isBranch ? name : undefined
     const served = serves('HEAD') || (branch !== undefined && serves(branch))
-    // A HEAD that names something else than a branch counts as being on no commit.
+    // A HEAD that refers to something else than a served branch counts as being on no commit. A detached HEAD refers to no name.
     const headOid = served && (name === undefined || isBranch) ? oid : undefined
     const hash = createHash('sha256').update(JSON.stringify([name ?? null, oid ?? null, leftOut, ...shallow]))
     await hashInParts(hash, bytes, slices)

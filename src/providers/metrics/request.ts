@@ -100,7 +100,7 @@ function tooLong(limit: number): ResourceError {
   )
 }
 
-/** Error answer of the API of Prometheus. */
+/** The unchecked members of an error answer: a proxy may have answered. */
 export interface PrometheusErrorAnswer {
   readonly errorType?: unknown
   readonly error?: unknown

@@ -57,7 +57,7 @@ export async function showSource(source: SettingsFile): Promise<string> {
   return scrubDenied(applyEdits(text, edits), source)
 }
 
-/** Removes denied values wherever they are repeated: in comments, and in values that are shown. */
+/** Removes denied values that are repeated in comments or in shown values, if they are long and unusual enough ({@link searchableValues}). */
 function scrubDenied(text: string, { denied }: SettingsFile): string {
   return createScrubber(searchableValues(denied)).scrub(text)
 }

@@ -67,8 +67,8 @@ export function Toggle({
 /** Height of a row without links and buttons, in pixels. */
 const readHeight = 24
 
-/** Maximum number of rows; further rows are not shown. Browsers draw no element taller than about 33 million pixels. */
-const mostRows = 1_300_000
+/** Maximum height of all rows, in pixels; further rows are not shown. Firefox draws no element taller than about 17 million pixels. */
+const maxRowsPx = 17_000_000
 
 /** Number of rows drawn above and below the visible ones. */
 const spare = 12
@@ -114,7 +114,7 @@ export function VirtualRows(props: Props) {
     else if (top + rowHeight > element.scrollTop + element.clientHeight - above)
       element.scrollTop = top + rowHeight - element.clientHeight + above
   }, [active])
-  const shown = Math.min(count, mostRows)
+  const shown = Math.min(count, Math.floor(maxRowsPx / rowHeight))
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spare)
   const last = Math.min(shown, Math.ceil((view.top + view.height) / rowHeight) + spare)
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => row(first + index))
