@@ -185,7 +185,7 @@ requires(
     isChanging = true
     await field.fill('entry 1999')
     await search()
-    await page.getByText('has changed since the search began').waitFor()
+    await page.getByText('or the resource has changed since').waitFor()
   })
 
   test('the end of a log is shown, and followed as it grows', async () => {
