@@ -93,7 +93,7 @@ describe('a server over HTTP', () => {
 
   test.each([
     ['http://127.0.0.1:6000/mcp', 'port 6000 is reserved for another protocol'],
-    ['http://no.such.host.invalid/mcp', 'the host no.such.host.invalid does not exist'],
+    ['http://no.such.host.invalid/mcp', 'the name no.such.host.invalid cannot be resolved'],
   ])('cannot be reached at %s, and the error says why', async (url, what) => {
     expect((await failure(connect({ url }))).message).toContain(`Cannot connect to ${url}: ${what}`)
   })

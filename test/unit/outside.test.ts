@@ -142,7 +142,7 @@ describe('an error in the module of a source gives one sentence', () => {
     [
       'its noun is not a text',
       'export const source = { name: "a", about: "A.", open() {}, noun: {} }',
-      'Its "noun" must be a string of at most 60 characters.',
+      'Its "noun" must be a string of at most 60 characters that is not blank.',
     ],
     [
       'its label is not a text in two languages',
