@@ -126,7 +126,7 @@ function rangeFault(
   // The stored bytes can begin with a byte order mark that the whole text lacks.
   const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
   if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
-    return `it says that it is the part ${formatValue(range)}, and is not`
+    return `it answered with the part ${formatValue(range)}, but its bytes are not those of that part`
   // Text may be cut between characters only, and a character takes up to four bytes.
   const slack = 'text' in whole.content ? 3 : 0
   const last = Math.min(asked.end ?? Number.POSITIVE_INFINITY, whole.bytes.length)

@@ -13,7 +13,7 @@ import { applyDiff } from '../support/patch.ts'
 import { volumeOf } from '../support/volume.ts'
 import { createRandom } from './history.ts'
 
-// G13: a client that follows resources by deltas has the same texts as one that reads them whole, whatever is written, and across restarts.
+// G14: a client that follows resources by deltas has the same texts as one that reads them whole, whatever is written, and across restarts.
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-deltas-')))
 const root = join(home, 'root')
