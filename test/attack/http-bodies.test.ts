@@ -59,7 +59,7 @@ describe('HTTP requests:', () => {
     expect(statuses, text).toEqual([])
   })
 
-  test('of a body longer than its Content-Length, the announced part is processed, and the rest is not taken for a request (HT17)', async () => {
+  test('get no other answer than 400 to what follows a body beyond its Content-Length, and is no request (HT17)', async () => {
     const body = bodyOf()
     const { statuses, text } = await tell(`${head({ 'content-length': String(body.length) })}\r\n${body}xyz`)
     // The complaint about the rest may overtake the answer, and ends the connection.

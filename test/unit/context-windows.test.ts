@@ -42,7 +42,7 @@ test('a text without the words of the query has no windows, and a long text with
   expect(only?.ranges).toEqual([{ start: 121, end: 180 }])
 })
 
-test('a larger budget gives larger windows', async () => {
+test('the sizes of windows are the same up to a budget of 8,000 tokens, and grow with the budget above it', async () => {
   const long = Array.from({ length: 40 }, (_, at) => `function f${at}() {\n${'  return cursor\n'.repeat(30)}}\n`).join(
     '\n',
   )
