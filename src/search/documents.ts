@@ -39,13 +39,13 @@ export interface RankedDocuments {
   readonly paths: ReadonlyMap<string, number>
 }
 
-/** The words of a query that ranks documents. Empty: the query has too few words, or documents have too few passages on average. */
+/** The words of a query that ranks documents, without light ones. Empty: the query has too few words, or documents have too few passages on average. */
 export function documentWords(
   terms: readonly RatedTerm[],
   { texts, parts }: { readonly texts: number; readonly parts: number },
 ): readonly RatedTerm[] {
   if (parts < long.averagePassages * texts) return []
-  const words = terms.filter(({ term, prefix }) => !prefix && isWordTerm(term))
+  const words = terms.filter(({ term, prefix, light }) => !prefix && light !== true && isWordTerm(term))
   return words.filter(({ joined }) => joined !== true).length < long.words ? [] : words
 }
 

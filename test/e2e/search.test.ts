@@ -255,6 +255,8 @@ describe('hikidashi search and status', () => {
     expect(found.out).toContain(`${docs}/open/guide.md?lines=`)
     const elsewhere = await run(['search', 'anchors', '--mount', 'docs://al', ...away], { cwd: home })
     expect(elsewhere.err).toContain('The mount docs://al does not exist. To list the mounts: hikidashi status')
+    const slashed = await run(['search', 'anchors', '--mount', 'docs://all/', ...away], { cwd: home })
+    expect(slashed.out).toContain(`${docs}/open/guide.md?lines=`)
     const nothing = await run(['search', 'x', '--config', 'none.json'], { cwd: home })
     expect(nothing.code).toBe(1)
   })

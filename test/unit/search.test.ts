@@ -156,6 +156,21 @@ describe('a search', () => {
     expect(text).toContain('[\\](evil://y)](<memory://docs/a.md?lines=1-1>)')
   })
 
+  test('makes no list, heading or rule of the lines of a passage when it answers in Markdown', async () => {
+    const lines = ['- apple', '+ one', '1. two', '  2) three', 'Title', '===', 'other', '---', 'a - b = 3.14']
+    const index = await openSearchIndex({ store, name: 'lines-in-markdown' })
+    const view = (await open({ entries: { 'a.txt': { text: lines.join('\n') } }, index })).view(guest)
+    const { contents } = await view.read('search://all?q=apple&as=markdown')
+    const [content] = contents
+    const text = content !== undefined && 'text' in content ? content.text : ''
+    expect(text.split('\n').filter((line) => line.startsWith('   > '))).toEqual(
+      ['\\- **apple**', '\\+ one', '1\\. two', '  2\\) three', 'Title', '\\===', 'other', '\\---', 'a - b = 3.14'].map(
+        (line) => `   > ${line}`,
+      ),
+    )
+    await index.close()
+  })
+
   test('says above its hits that they match single characters of a word only', async () => {
     const index = await openSearchIndex({ store, name: 'single-characters' })
     const view = (await open({ entries: { 'a.txt': { text: '予定を決定した' } }, index })).view(guest)

@@ -82,7 +82,10 @@ function bold(text: string): string {
 
 /** Escapes the characters that have a meaning in Markdown, anywhere or at the beginning of a line. */
 function escapeMarkdown(text: string): string {
-  return text.replace(/[\\`*_[\]<>#|~]|^\s*[-+=]|^\s*\d+[.)]/gm, (found) => `${found.slice(0, -1)}\\${found.slice(-1)}`)
+  return text.replace(
+    /[\\`*_[\]<>#|~]|^[ \t]*[-+=]|^[ \t]*\d+[.)]/gm,
+    (found) => `${found.slice(0, -1)}\\${found.slice(-1)}`,
+  )
 }
 
 function documentName(uri: string): string {
