@@ -33,6 +33,12 @@ describe('a server command', () => {
     expect(error.message).toContain('It said: the license has expired')
   })
 
+  test('that speaks an unknown revision is unavailable', async () => {
+    const error = await failure(connect(fixture('hostile', 'unknown-revision')))
+    expect(error.kind).toBe('unavailable')
+    expect(error.message).toContain('does not answer as an MCP server')
+  })
+
   test('that exits at the first request of a new client is started again, with an older revision', async () => {
     const view = await open(fixture('hostile', 'exits'))
     expect(await everything(view)).toHaveLength(held.length)

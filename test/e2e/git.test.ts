@@ -523,7 +523,13 @@ describe('pages of a git mount', () => {
     expect(page.meta).toEqual({ 'dev.hikidashi/truncated': true })
     expect(text).toContain('400 files, +120400 -0')
     expect(text).toContain('[cut: only 300 of the changed files are shown]')
-    expect(text).toMatch(/\[cut: the patch is longer than 262144 bytes; .*\]\n$/)
+    const inFirst = /\[cut: the patch is longer than 262144 bytes; read its files as (\w+)\/PATH\]\n$/.exec(text)?.[1]
+    expect(await asked.text(`${inFirst}/many/1.txt`)).toContain('line\n1\n')
+    for (let i = 0; i < 400; i++) repository.write(`many/${i}.txt`, `${'other line\n'.repeat(300)}${i}\n`)
+    repository.commit('other lines')
+    const second = await asked.text('commits/HEAD')
+    const difference = /bytes; see one file with (diff\/\w+\/\w+)\?path=PATH\]\n$/.exec(second)?.[1]
+    expect(await asked.text(`${difference}`, { path: 'many/1.txt' })).toContain('+other line\n')
     for (let i = 0; i < 1100; i++) repository.write(`untracked-${i}`, '')
     expect((await asked.read('status')).meta).toEqual({ 'dev.hikidashi/truncated': true })
   })

@@ -344,7 +344,9 @@ describe('hikidashi results put', () => {
   let home: string
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'hikidashi-results-cli-'))
-    const config = { mounts: { [address]: { provider: 'results' }, 'wallbounce://other': { provider: 'results' } } }
+    const config = {
+      mounts: { [address]: { provider: 'results', maxBytes: '64KiB' }, 'wallbounce://other': { provider: 'results' } },
+    }
     await writeFile(join(home, 'hikidashi.json'), JSON.stringify(config))
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
@@ -366,6 +368,15 @@ describe('hikidashi results put', () => {
     expect(listed.out).toContain(`${address}/results/l3\n`)
     expect(listed.out).not.toContain('l4')
     expect((await runHere(['check'], { cwd: home })).code).toBe(0)
+  })
+
+  test('stores none of the results of a file if one is too large', async () => {
+    const large = analysisOf('l6', { id: 'l6', consensus: { content: 'x'.repeat(70_000), confidence: 1 } })
+    await writeFile(join(home, 'large.json'), JSON.stringify([analysisOf('l5', { id: 'l5' }), large]))
+    const { code, out, err } = await runHere(['results', 'put', 'large.json', '--mount', address], { cwd: home })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('large.json[1]: The analysis must have at most 65536 bytes')
+    expect((await runHere(['ls', '-r'], { cwd: home })).out).not.toContain('l5')
   })
 
   test('reports a missing mount, file or analysis, and input that is not JSON', async () => {

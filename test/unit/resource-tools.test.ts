@@ -134,12 +134,18 @@ test('list_resources shows 50 templates, and says so if there are more', async (
       mounts: [{ address: 'docs://held', provider: { ...inner, templates: async () => templates } }],
     })
     const { content, structuredContent } = await caller(await open('2025-11-25', 'reader', ada, held))('list_resources')
-    return { text: content[0]?.text, shown: (structuredContent as { templates?: unknown[] }).templates?.length }
+    const { templates: shown, moreTemplates } = structuredContent as { templates?: unknown[]; moreTemplates?: boolean }
+    return { text: content[0]?.text, shown: shown?.length, moreTemplates }
   }
-  expect((await listed(50)).text).not.toContain('Only the first')
+  expect(await listed(50)).toEqual({
+    text: expect.not.stringContaining('Only the first'),
+    shown: 50,
+    moreTemplates: undefined,
+  })
   expect(await listed(51)).toEqual({
     text: expect.stringContaining('(Only the first 50 templates are shown.)'),
     shown: 50,
+    moreTemplates: true,
   })
 })
 

@@ -9,7 +9,7 @@ import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { StoreOutcome } from '../../providers/results/index.ts'
 import { type LocalSetUp, requireLocalSetUp } from '../operations/local.ts'
 import { commandFailure, helpExamples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
-import { type Io, pluralize, writeJson } from '../terminal/io.ts'
+import { formatCount, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -62,7 +62,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
     if (json) return await writeJson(io.out, kept)
     const layOut = createColumns()
     await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
-    io.say(`${pluralize(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
+    io.say(`${formatCount(kept.length, 'analysis', 'analyses')} in ${opened.address}.`)
   } finally {
     await catalog.close()
   }

@@ -92,6 +92,8 @@ interface DifferenceQuery {
   readonly path?: string
   /** Note after the numbers, such as `against the first parent`. */
   readonly note?: string
+  /** How to read the rest when the patch is cut. */
+  readonly advice?: string
 }
 
 export type DifferenceSettings = Pick<GitSettings, 'maxBytes' | 'withheld'>
@@ -115,7 +117,7 @@ const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 /** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
 export async function readDifference(
   launcher: Launcher,
-  { from, to, path, note }: DifferenceQuery,
+  { from, to, path, note, advice }: DifferenceQuery,
   { maxBytes, withheld }: DifferenceSettings,
   signal: AbortSignal,
 ) {
@@ -135,8 +137,9 @@ export async function readDifference(
       ? [cutMark(`only ${Math.min(changes.length, maxFiles)} of the changed files are shown`)]
       : []),
   ]
-  const advice = path === undefined || path.endsWith('/') ? '; see one file with diff/FROM/TO?path=' : ''
-  const end = patch.cut ? `${cutMark(`the patch is longer than ${limit} bytes${advice}`)}\n` : ''
+  const end = patch.cut
+    ? `${cutMark(`the patch is longer than ${limit} bytes${advice === undefined ? '' : `; ${advice}`}`)}\n`
+    : ''
   // git appends a tab to a name that contains a space.
   const shown = withoutFiles(decodePatch(patch), withheld).replace(named, (line) =>
     escapeLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
@@ -837,6 +840,10 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
   }
 }
 
+function adviseDiff(from: string, to: string): string {
+  return `see one file with diff/${shortId(from)}/${shortId(to)}?path=PATH`
+}
+
 /** Writes the difference of two commits, or of one path in them. */
 async function writeDifference(
   { launcher, settings }: Repository,
@@ -845,7 +852,9 @@ async function writeDifference(
   signal: AbortSignal,
 ): Promise<TextPage> {
   const path = pathParameter(params)
-  const query = { from: from.commit, to: to.commit, ...defined({ path }) }
+  const isOfFile = path !== undefined && !path.endsWith('/')
+  const advice = isOfFile ? undefined : adviseDiff(from.commit, to.commit)
+  const query = { from: from.commit, to: to.commit, ...defined({ path, advice }) }
   const difference = await readDifference(launcher, query, settings, signal)
   const about = path === undefined ? '' : `, ${escapeLine(path)}`
   const ends = [from, to].map(({ spelled, commit }) => `${escapeLine(spelled)} (${shortId(commit)})`)
@@ -941,6 +950,7 @@ async function readCommit(
     {
       from: parent ?? emptyTree[settings.format],
       to: commit,
+      advice: parent === undefined ? `read its files as ${shortId(commit)}/PATH` : adviseDiff(parent, commit),
       ...(parents.length > 1 ? { note: 'compared with the first parent' } : {}),
     },
     settings,

@@ -177,7 +177,7 @@ export function results(options: ResultsOptions): Results {
     watch: (signal) => watchResults(store, collection, records, signal),
     close: writer.close,
     put: writer.put,
-    check: writer.prepare,
+    check: writer.check,
     schema: analysisJsonSchema(),
     get: async (id) => (await findRecord(records, id))?.analysis(),
     lookup,

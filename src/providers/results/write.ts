@@ -103,6 +103,17 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
     return withFixedKeyOrder({ id: id ?? idFromDigest(hashAnalysis(analysis)), ...analysis })
   }
 
+  const checkSize = (value: Uint8Array) => {
+    const size = value.byteLength
+    if (size > maxBytes)
+      throw invalid(`The analysis must have at most ${maxBytes} bytes, and has ${size}.`, 'too-large', {
+        limit: maxBytes,
+        size,
+      })
+  }
+
+  const prepare = (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined)
+
   const write = async (given: NewAnalysis): Promise<StoreOutcome> => {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const fresh = complete(given, undefined)
@@ -113,12 +124,7 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
       const analysis = isSame ? complete({ ...given, id: fresh.id }, known) : fresh
       const value = formatRow(analysis)
       if (known !== undefined && Buffer.from(known.row.value).equals(value)) return storedOf(analysis, 'unchanged')
-      const bytes = Buffer.byteLength(value)
-      if (bytes > maxBytes)
-        throw invalid(`The analysis must have at most ${maxBytes} bytes, and has ${bytes}.`, 'too-large', {
-          limit: maxBytes,
-          size: bytes,
-        })
+      checkSize(value)
       const end = analysis.expires === undefined ? undefined : parseZonedTime(analysis.expires)
       // Write the tags first, so that a result is never without its tags.
       await tags.note(analysis.tags, end)
@@ -136,7 +142,9 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
   return {
     put: async (value: unknown): Promise<StoreOutcome> => write(clean(parseAnalysis(value))),
     /** Returns the analysis as it would be stored if its id were new. */
-    prepare: (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined),
+    prepare,
+    /** @throws ResourceError `invalid` if the analysis is malformed or too large. */
+    check: (value: unknown): void => checkSize(formatRow(prepare(value))),
     delete: (id: string): Promise<boolean> => records.delete(id),
     evict: evicting.run,
     /** Waits for a running check of the limits, and runs a scheduled one at once. */

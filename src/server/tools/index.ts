@@ -133,6 +133,7 @@ function listTool(view: View): Tool {
     outputSchema: objectSchema(['resources'], {
       resources: { type: 'array', items: resourceSchema },
       templates: { type: 'array', items: templateSchema },
+      moreTemplates: { type: 'boolean', description: 'True if there are more templates than are shown.' },
       nextCursor: { type: 'string' },
     }),
     annotations: readOnlyHints,
@@ -169,6 +170,7 @@ function listTool(view: View): Tool {
                   ...defined({ mimeType }),
                 })),
               }),
+          ...(hasMore ? { moreTemplates: true } : {}),
           ...defined({ nextCursor }),
         },
       }
