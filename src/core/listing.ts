@@ -74,74 +74,10 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
   const mounts = ownFirst ? state.mounts.toSorted((a, b) => Number(a.derived) - Number(b.derived)) : state.mounts
   const listed = most !== undefined ? 'selection' : ownFirst ? 'list, own first' : 'list'
 
-  const open = (cursor: string | undefined, scope: readonly string[]): ListPosition | undefined => {
-    if (cursor === undefined) return undefined
-    const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?]
-    const [page, address = '', key = ''] = sealed
-    return { page, address, key }
-  }
-
-  /** Returns the mounts from a position on, the first with the key to resume after. A mount that was unmounted since is skipped. */
-  const from = (
-    position: ListPosition | undefined,
-    { principal }: Context,
-  ): readonly { mount: Mounted; after?: string }[] => {
-    // Do not ask the hidden mounts at all: the time would reveal that they exist.
-    const known = mounts.filter((mount) => !mount.isHidden(principal))
-    if (position === undefined) return known.map((mount) => ({ mount }))
-    const { address, key } = position
-    // When the mount of the position no longer exists, its address alone gives the position.
-    const at = known.findIndex((mount) => mount.address.text === address)
-    if (at !== -1) return known.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
-    const start = Buffer.from(address)
-    return known
-      .filter((mount) => Buffer.compare(Buffer.from(mount.address.text), start) > 0)
-      .map((mount) => ({ mount }))
-  }
-
-  /** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
-  const select = async (most: number, cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
-    const scope = cursorScope('selection', context.principal)
-    const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
-    const failed: Mounted[] = []
-    let failure: unknown
-    const seen = mounts.filter((mount) => !mount.isHidden(context.principal))
-    const bounds = { visible: Math.max(maxCompared, most), scan: paging.scan }
-    const best = await selectEntries(seen, most - before, after, bounds, context, (mount, error) => {
-      if (!isResourceError(error, 'unavailable')) throw error
-      logMissing(mount, error)
-      failed.push(mount)
-      failure ??= error
-    })
-    if (failed.length > 0 && failed.length === seen.length) throw failure
-    // Put all resources on one page, unless it would be too long: the next page has to select them again.
-    const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
-    let last: Rank | undefined
-    let isWhole = true
-    for (const { rank, mount, entry } of best) {
-      const resource = mount.resourceOf(entry)
-      isWhole = builder.add(resource, itemSizeBound(resource))
-      if (!isWhole) break
-      last = rank
-    }
-    return {
-      items: builder.items,
-      ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
-      cache: sharedCache(mounts, context.principal),
-      ...unavailableMounts(failed, context.principal),
-    }
-  }
-
-  const logMissing = (mount: Mounted, error: ResourceError) =>
-    state.log('warn', 'a mount is left out of a listing: it is unavailable', {
-      mount: mount.address.text,
-      error: error.message,
-    })
-
   const list = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
-    if (most !== undefined) return select(most, cursor, context)
+    if (most !== undefined) return listSelection({ state, mounts, most }, cursor, context)
     const scope = cursorScope(listed, context.principal)
-    const position = open(cursor, scope)
+    const position = openCursor(seal, cursor, scope)
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: Mounted[] = []
@@ -159,7 +95,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       ...unavailableMounts(failed, context.principal),
     })
 
-    const asked = from(position, context)
+    const asked = mountsFrom(mounts, position, context)
     for (const { mount, after } of asked) {
       const address = mount.address.text
       const sees = seesIn(mount, context.principal)
@@ -180,40 +116,13 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       } catch (error) {
         // A source that is down must not take the others with it; the page names the missing mount.
         if (!isResourceError(error, 'unavailable')) throw error
-        logMissing(mount, error)
+        logMissing(state, mount, error)
         failed.push(mount)
         failure ??= error
       }
     }
     if (failure !== undefined && failed.length === asked.length) throw failure
     return finish()
-  }
-
-  const templates = async (cursor: string | undefined, context: Context): Promise<Page<ResourceTemplate>> => {
-    const scope = cursorScope('templates', context.principal)
-    const position = open(cursor, scope)
-    const page = position?.page ?? 0
-    const builder = createPageBuilder<ResourceTemplate>(paging, page)
-    let last: readonly [address: string, index: string] = ['', '']
-    const templatesOf = async ({ mount, after }: { readonly mount: Mounted; readonly after?: string }) => {
-      const ask = async () => ((await isVisible(mount, state, context)) ? mount.templates(context) : [])
-      return { mount, after, all: await whenAvailable(mount, state, ask) }
-    }
-    const asked = await Promise.all(from(position, context).map(templatesOf))
-    const failed = asked.filter(({ all }) => all === undefined).map(({ mount }) => mount)
-    const shared = { cache: sharedCache(mounts, context.principal), ...unavailableMounts(failed, context.principal) }
-    for (const { mount, after, all = [] } of asked) {
-      for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
-        const template = all[index]
-        if (template === undefined) break
-        const { template: _, free: __, ...facts } = template.declared
-        const item = { uriTemplate: template.uriTemplate, ...cleanTexts(facts) }
-        if (!builder.add(item, itemSizeBound(item)))
-          return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), ...shared }
-        last = [mount.address.text, String(index)]
-      }
-    }
-    return { items: builder.items, ...shared }
   }
 
   /** Lists the mounts that answer soon. When none does, it waits for their first answers. */
@@ -230,7 +139,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 
   return {
     list: listSoon,
-    templates: (cursor: string | undefined, context: Context) => templates(cursor, withListDeadline(mounts, context)),
+    templates: (cursor: string | undefined, context: Context) =>
+      listTemplates(state, mounts, cursor, withListDeadline(mounts, context)),
     mounts: async (given: Context): Promise<readonly Resource[]> => {
       const context = withListDeadline(mounts, given)
       const rootOf = async (mount: Mounted) =>
@@ -238,6 +148,114 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       return (await Promise.all(mounts.map(rootOf))).flat()
     },
   }
+}
+
+/** Returns the position that a cursor stands for. */
+function openCursor(
+  seal: CatalogState['seal'],
+  cursor: string | undefined,
+  scope: readonly string[],
+): ListPosition | undefined {
+  if (cursor === undefined) return undefined
+  const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?]
+  const [page, address = '', key = ''] = sealed
+  return { page, address, key }
+}
+
+/** Returns the mounts from a position on, the first with the key to resume after. A mount that was unmounted since is skipped. */
+function mountsFrom(
+  mounts: readonly Mounted[],
+  position: ListPosition | undefined,
+  { principal }: Context,
+): readonly { mount: Mounted; after?: string }[] {
+  // Do not ask the hidden mounts at all: the time would reveal that they exist.
+  const known = mounts.filter((mount) => !mount.isHidden(principal))
+  if (position === undefined) return known.map((mount) => ({ mount }))
+  const { address, key } = position
+  // When the mount of the position no longer exists, its address alone gives the position.
+  const at = known.findIndex((mount) => mount.address.text === address)
+  if (at !== -1) return known.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
+  const start = Buffer.from(address)
+  return known.filter((mount) => Buffer.compare(Buffer.from(mount.address.text), start) > 0).map((mount) => ({ mount }))
+}
+
+/** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
+async function listSelection(
+  { state, mounts, most }: { readonly state: CatalogState; readonly mounts: readonly Mounted[]; readonly most: number },
+  cursor: string | undefined,
+  context: Context,
+): Promise<Page<Resource>> {
+  const { seal, paging } = state
+  const scope = cursorScope('selection', context.principal)
+  const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
+  const failed: Mounted[] = []
+  let failure: unknown
+  const seen = mounts.filter((mount) => !mount.isHidden(context.principal))
+  const bounds = { visible: Math.max(maxCompared, most), scan: paging.scan }
+  const best = await selectEntries(seen, most - before, after, bounds, context, (mount, error) => {
+    if (!isResourceError(error, 'unavailable')) throw error
+    logMissing(state, mount, error)
+    failed.push(mount)
+    failure ??= error
+  })
+  if (failed.length > 0 && failed.length === seen.length) throw failure
+  // Put all resources on one page, unless it would be too long: the next page has to select them again.
+  const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
+  let last: Rank | undefined
+  let isWhole = true
+  for (const { rank, mount, entry } of best) {
+    const resource = mount.resourceOf(entry)
+    isWhole = builder.add(resource, itemSizeBound(resource))
+    if (!isWhole) break
+    last = rank
+  }
+  return {
+    items: builder.items,
+    ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
+    cache: sharedCache(mounts, context.principal),
+    ...unavailableMounts(failed, context.principal),
+  }
+}
+
+function logMissing({ log }: CatalogState, mount: Mounted, error: ResourceError): void {
+  log('warn', 'a mount is left out of a listing: it is unavailable', {
+    mount: mount.address.text,
+    error: error.message,
+  })
+}
+
+/** Returns a page of the templates of these mounts. */
+async function listTemplates(
+  state: CatalogState,
+  mounts: readonly Mounted[],
+  cursor: string | undefined,
+  context: Context,
+): Promise<Page<ResourceTemplate>> {
+  const { seal, paging } = state
+  const scope = cursorScope('templates', context.principal)
+  const position = openCursor(seal, cursor, scope)
+  const page = position?.page ?? 0
+  const builder = createPageBuilder<ResourceTemplate>(paging, page)
+  let last: readonly [address: string, index: string] = ['', '']
+  const templatesOf = async ({ mount, after }: { readonly mount: Mounted; readonly after?: string }) => {
+    const ask = async () => ((await isVisible(mount, state, context)) ? mount.templates(context) : [])
+    return { mount, after, all: await whenAvailable(mount, state, ask) }
+  }
+  const asked = await Promise.all(mountsFrom(mounts, position, context).map(templatesOf))
+  const failed = asked.filter(({ all }) => all === undefined).map(({ mount }) => mount)
+  const shared = { cache: sharedCache(mounts, context.principal), ...unavailableMounts(failed, context.principal) }
+  for (const { mount, after, all = [] } of asked) {
+    for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
+      const template = all[index]
+      if (template === undefined) break
+      const { template: _, free: __, ...facts } = template.declared
+      const item = { uriTemplate: template.uriTemplate, ...cleanTexts(facts) }
+      if (!builder.add(item, itemSizeBound(item)))
+        return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), ...shared }
+      last = [mount.address.text, String(index)]
+    }
+  }
+  return { items: builder.items, ...shared }
 }
 
 /** How long a list of several sources waits for those that have never answered, in milliseconds. */

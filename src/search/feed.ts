@@ -169,77 +169,6 @@ export function startFeed(options: FeedOptions) {
   /** Whether the process that feeds the index has not been decided yet. */
   let isStarting = true
 
-  const statusNow = (mounts: readonly MountFeed[]): FeedStatus => ({
-    told: Date.now(),
-    mounts: mounts.map((mount) => mount.progress()),
-  })
-
-  const waiting = (): FeedStatus => ({
-    told: Date.now(),
-    mounts: options.mounts.map(({ mount }) => ({
-      address: mount.address,
-      state: 'waiting',
-      since: Date.now(),
-      looked: 0,
-      indexed: 0,
-      changes: mount.watch === undefined ? 'compared' : 'watched',
-    })),
-  })
-
-  /** Removes documents of mounts that are no longer indexed. */
-  const removeOthers = async (signal: AbortSignal): Promise<void> => {
-    const addresses = options.mounts.map(({ mount }) => mount.address)
-    let after: string | undefined
-    for (;;) {
-      signal.throwIfAborted()
-      const page = await index.documents({ limit: 200, ...defined({ after }) })
-      const others: string[] = []
-      let last = page.at(-1)?.uri
-      for (const { uri } of page) {
-        const address = addresses.find((one) => isInMount(uri, one))
-        if (address === undefined) others.push(uri)
-        else if (uri !== address) {
-          // All URIs from here to the end of the mount's range belong to the mount.
-          last = `${address}/\u{10ffff}`
-          break
-        }
-      }
-      if (others.length > 0) await index.remove(others)
-      if (last === undefined) return
-      after = last
-    }
-  }
-
-  const tell = async (mounts: readonly MountFeed[], signal: AbortSignal): Promise<void> => {
-    const told = store.collection(collectionName)
-    let before = ''
-    let last = 0
-    while (!signal.aborted) {
-      const status = statusNow(mounts)
-      const states = status.mounts.map(({ state }) => state).join()
-      const age = performance.now() - last
-      // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
-      if (states !== before || age >= progressIntervalMs) {
-        const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
-        const isTold = await told.put(row).then(
-          () => true,
-          () => false,
-        )
-        before = isTold ? states : ''
-        last = performance.now()
-      }
-      await sleep(progressIntervalMs / 10, signal)
-    }
-  }
-
-  /** Stores the time until which the index was current, for a process that searches it next without its own feed. */
-  const keepCurrent = async (mounts: readonly MountProgress[]): Promise<void> => {
-    const times = mounts.map(currentUntil)
-    if (times.length === 0 || !times.every((time) => time !== undefined)) return
-    const row: CurrentRow = { at: Math.min(...times), mounts, ways: waysOf(options.mounts) }
-    await store.collection(currentName).put({ key: name, value: Buffer.from(JSON.stringify(row)) })
-  }
-
   /** Feeds the index while the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
     const signal = AbortSignal.any([ended.signal, lease.signal])
@@ -252,17 +181,17 @@ export function startFeed(options: FeedOptions) {
     }
     signal.addEventListener('abort', note, { once: true })
     try {
-      await removeOthers(signal)
+      await removeOthers(index, options.mounts, signal)
       const rest = { maxBytes: defaultIndexedBytes, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createMountFeed({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([
         ...feeding.map((mount) => mount.run(signal)),
-        tell(feeding, signal),
+        storeProgress({ store, name }, feeding, signal),
         answerAsks(store, name, catchUpHere, signal),
       ])
     } finally {
-      await keepCurrent(last).catch(() => {})
+      await storeCurrent(options, last).catch(() => {})
       feeding = undefined
       // This process feeds the index no longer, so the progress that it has stored is not valid any more.
       await store
@@ -312,8 +241,8 @@ export function startFeed(options: FeedOptions) {
      */
     status: async (): Promise<FeedStatus | undefined> => {
       const told = feeding === undefined ? await readFeedStatus(store, name) : undefined
-      if (feeding !== undefined) return statusNow(feeding)
-      return told ?? (isStarting ? waiting() : undefined)
+      if (feeding !== undefined) return statusOf(feeding)
+      return told ?? (isStarting ? waitingStatus(options.mounts) : undefined)
     },
     /** How far the index of a mount is behind its source, by the changes of paths that count. Undefined: another process feeds it, or none. */
     freshnessOf: (address: string, isCounted?: (path: string) => boolean) =>
@@ -337,6 +266,91 @@ export function startFeed(options: FeedOptions) {
       await running
     },
   }
+}
+
+function statusOf(mounts: readonly MountFeed[]): FeedStatus {
+  return { told: Date.now(), mounts: mounts.map((mount) => mount.progress()) }
+}
+
+/** The status before the process that feeds the index is decided. */
+function waitingStatus(mounts: readonly IndexedMount[]): FeedStatus {
+  return {
+    told: Date.now(),
+    mounts: mounts.map(({ mount }) => ({
+      address: mount.address,
+      state: 'waiting',
+      since: Date.now(),
+      looked: 0,
+      indexed: 0,
+      changes: mount.watch === undefined ? 'compared' : 'watched',
+    })),
+  }
+}
+
+/** Removes documents of mounts that are no longer indexed. */
+async function removeOthers(
+  index: FeedOptions['index'],
+  mounts: readonly IndexedMount[],
+  signal: AbortSignal,
+): Promise<void> {
+  const addresses = mounts.map(({ mount }) => mount.address)
+  let after: string | undefined
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await index.documents({ limit: 200, ...defined({ after }) })
+    const others: string[] = []
+    let last = page.at(-1)?.uri
+    for (const { uri } of page) {
+      const address = addresses.find((one) => isInMount(uri, one))
+      if (address === undefined) others.push(uri)
+      else if (uri !== address) {
+        // All URIs from here to the end of the mount's range belong to the mount.
+        last = `${address}/\u{10ffff}`
+        break
+      }
+    }
+    if (others.length > 0) await index.remove(others)
+    if (last === undefined) return
+    after = last
+  }
+}
+
+/** Stores the progress for other processes until the signal aborts. */
+async function storeProgress(
+  { store, name }: Pick<FeedOptions, 'store' | 'name'>,
+  mounts: readonly MountFeed[],
+  signal: AbortSignal,
+): Promise<void> {
+  const told = store.collection(collectionName)
+  let before = ''
+  let last = 0
+  while (!signal.aborted) {
+    const status = statusOf(mounts)
+    const states = status.mounts.map(({ state }) => state).join()
+    const age = performance.now() - last
+    // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
+    if (states !== before || age >= progressIntervalMs) {
+      const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
+      const isTold = await told.put(row).then(
+        () => true,
+        () => false,
+      )
+      before = isTold ? states : ''
+      last = performance.now()
+    }
+    await sleep(progressIntervalMs / 10, signal)
+  }
+}
+
+/** Stores the time until which the index was current, for a process that searches it next without its own feed. */
+async function storeCurrent(
+  { store, name, mounts: indexed }: Pick<FeedOptions, 'store' | 'name' | 'mounts'>,
+  mounts: readonly MountProgress[],
+): Promise<void> {
+  const times = mounts.map(currentUntil)
+  if (times.length === 0 || !times.every((time) => time !== undefined)) return
+  const row: CurrentRow = { at: Math.min(...times), mounts, ways: waysOf(indexed) }
+  await store.collection(currentName).put({ key: name, value: Buffer.from(JSON.stringify(row)) })
 }
 
 export type IndexFeed = ReturnType<typeof startFeed>

@@ -19,51 +19,22 @@ const graceMs = 2000
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
-  const waiting = new Set<(error: Error) => void>()
-  let ended = false
   let isOurs = false
   const socket = target.open()
   const connection = openConnection(target, connectTimeoutMs, () => socket)
-  const fail = (error: Error) => {
-    ended = true
-    for (const settle of [...waiting]) settle(error)
-  }
-  connection.on('error', (error: Error) => fail(error))
-  connection.on('end', () => fail(connectionEndedError()))
-  socket.on('close', () => fail(connectionEndedError()))
+  const commands = createCommands(() => close())
+  connection.on('error', commands.fail)
+  connection.on('end', () => commands.fail(connectionEndedError()))
+  socket.on('close', () => commands.fail(connectionEndedError()))
   const destroy = () => {
-    fail(connectionEndedError())
+    commands.fail(connectionEndedError())
     connection.destroy()
     socket.destroy()
   }
 
-  /** Runs a command and returns its answer. The promise settles even if the connection is lost. */
-  const answered = <T>(most: number, run: (settle: (error: Error | null, value: T) => void) => void): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const done = () => {
-        clearTimeout(timer)
-        waiting.delete(failed)
-      }
-      const failed = (error: Error) => {
-        done()
-        reject(error)
-      }
-      const timer = setTimeout(() => {
-        failed(databaseTimeoutError())
-        close()
-      }, most)
-      if (ended) return failed(connectionEndedError())
-      waiting.add(failed)
-      run((error, value) => {
-        if (error !== null) return failed(error)
-        done()
-        resolve(value)
-      })
-    })
-
   const run: Query = async (sql, values = []) => {
     try {
-      return await answered(statementTimeoutMs + graceMs, (settle) =>
+      return await commands.answered(statementTimeoutMs + graceMs, (settle) =>
         connection.execute({ sql, rowsAsArray: true }, [...values], (error, rows) =>
           settle(error, rows as unknown as readonly Cells[]),
         ),
@@ -74,11 +45,13 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
   /** Runs a statement that cannot be prepared. Its text must be constant. */
   const say = (sql: string) =>
-    answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
-      connection.query(sql, (error, rows) => settle(error, rows)),
-    ).catch((error: unknown) => {
-      throw statementError(error)
-    })
+    commands
+      .answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
+        connection.query(sql, (error, rows) => settle(error, rows)),
+      )
+      .catch((error: unknown) => {
+        throw statementError(error)
+      })
   /** Sets the state of the session, whatever the server or its `init_connect` has made of it. */
   const begin = async (facts: AccountProperties): Promise<void> => {
     await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
@@ -86,19 +59,19 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
   /** Closes the connection at once, and cancels its statement. */
   const close = (): void => {
-    if (ended && socket.destroyed) return
-    if (isOurs && waiting.size > 0) kill(target, connection.threadId)
+    if (commands.hasEnded() && socket.destroyed) return
+    if (isOurs && commands.isRunning()) kill(target, connection.threadId)
     destroy()
   }
 
   const onAbort = () => close()
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    await answered<void>(connectTimeoutMs, (settle) => connection.connect((error) => settle(error, undefined))).catch(
-      (error: unknown) => {
+    await commands
+      .answered<void>(connectTimeoutMs, (settle) => connection.connect((error) => settle(error, undefined)))
+      .catch((error: unknown) => {
         throw connectError(error)
-      },
-    )
+      })
     isOurs = true
     const facts = await readAccountProperties(run)
     await begin(facts)
@@ -113,7 +86,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       reset: async (): Promise<void> => {
         if (!used) return
         used = false
-        await answered<void>(statementTimeoutMs + graceMs, (settle) =>
+        await commands.answered<void>(statementTimeoutMs + graceMs, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
         await begin(facts)
@@ -125,10 +98,10 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         try {
           return await work(run)
         } finally {
-          if (!ended) await say('ROLLBACK').catch(destroy)
+          if (!commands.hasEnded()) await say('ROLLBACK').catch(destroy)
         }
       },
-      isUsable: (): boolean => !ended && waiting.size === 0,
+      isUsable: (): boolean => !commands.hasEnded() && !commands.isRunning(),
       close,
     }
   } catch (error) {
@@ -137,6 +110,44 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     throw openingError(error)
   } finally {
     signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Creates the commands of one connection, which end with it. */
+function createCommands(onTimeout: () => void) {
+  const waiting = new Set<(error: Error) => void>()
+  let ended = false
+  return {
+    /** Runs a command and returns its answer, within `most` milliseconds. The promise settles even if the connection is lost. */
+    answered: <T>(most: number, run: (settle: (error: Error | null, value: T) => void) => void): Promise<T> =>
+      new Promise((resolve, reject) => {
+        const done = () => {
+          clearTimeout(timer)
+          waiting.delete(failed)
+        }
+        const failed = (error: Error) => {
+          done()
+          reject(error)
+        }
+        const timer = setTimeout(() => {
+          failed(databaseTimeoutError())
+          onTimeout()
+        }, most)
+        if (ended) return failed(connectionEndedError())
+        waiting.add(failed)
+        run((error, value) => {
+          if (error !== null) return failed(error)
+          done()
+          resolve(value)
+        })
+      }),
+    /** Ends all commands with an error, also later ones. */
+    fail: (error: Error): void => {
+      ended = true
+      for (const settle of [...waiting]) settle(error)
+    },
+    hasEnded: () => ended,
+    isRunning: () => waiting.size > 0,
   }
 }
 

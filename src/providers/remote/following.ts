@@ -5,6 +5,7 @@ import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { coalesceRuns } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
+import type { Subscription } from '../../core/view.ts'
 import { createPendingChanges } from '../files/watch.ts'
 import { toListError } from './session.ts'
 import { diffServerSnapshots, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
@@ -167,21 +168,7 @@ export function createRemoteWatch(options: FollowingOptions) {
     }
     const run: FollowingRun = {
       view,
-      add: async (uris) => {
-        if (subscription === undefined) return false
-        for (const pauseMs of retryPausesMs) {
-          try {
-            return (await untilAborted(subscription.add(uris), ending.signal)).length > 0
-          } catch (error) {
-            if (ending.signal.aborted) return false
-            log('debug', 'the server cannot be asked for changes of a resource', { error })
-            if (!isResourceError(error, 'unavailable')) return false
-            await sleep(pauseMs, ending.signal).catch(() => {})
-          }
-        }
-        log('warn', 'the server reports no changes of a resource: it did not answer', { resources: uris.length })
-        return false
-      },
+      add: async (uris) => (subscription === undefined ? false : addUris(subscription, uris, ending.signal, log)),
       remove: (uri) => subscription?.remove(uri),
     }
     signal.addEventListener('abort', stop, { once: true })
@@ -225,6 +212,27 @@ export function createRemoteWatch(options: FollowingOptions) {
   const unfollow = (path: string): void => followed.unfollow(path, running)
   const degraded = (): Degradation | undefined => (running !== undefined && !hears ? 'limited' : undefined)
   return { watch, follow, unfollow, degraded }
+}
+
+/** Subscribes to changes of these URIs, with repeated attempts. Resolves to whether the server reports them. */
+async function addUris(
+  subscription: Subscription,
+  uris: readonly string[],
+  signal: AbortSignal,
+  log: Log,
+): Promise<boolean> {
+  for (const pauseMs of retryPausesMs) {
+    try {
+      return (await untilAborted(subscription.add(uris), signal)).length > 0
+    } catch (error) {
+      if (signal.aborted) return false
+      log('debug', 'the server cannot be asked for changes of a resource', { error })
+      if (!isResourceError(error, 'unavailable')) return false
+      await sleep(pauseMs, signal).catch(() => {})
+    }
+  }
+  log('warn', 'the server reports no changes of a resource: it did not answer', { resources: uris.length })
+  return false
 }
 
 function* take<T>(items: Iterable<T>, most: number): Generator<T> {

@@ -69,11 +69,8 @@ const mark = randomBytes(6).toString('base64url')
 export function remote(options: RemoteOptions): Provider {
   requireKeys('remote({ target })', options, { target: 'an object' })
   const { target, timeoutMs = 30_000, refreshMs = 30_000, maxResources = 200_000, log = () => {} } = options
-  const limits: ConnectOptions = {
-    timeoutMs,
-    log,
-    ...defined({ maxBytes: options.maxBytes, memoryBytes: options.memoryBytes }),
-  }
+  const { maxBytes, memoryBytes } = options
+  const limits: ConnectOptions = { timeoutMs, log, ...defined({ maxBytes, memoryBytes }) }
   const session = createServerConnection((signal) => connect(target, { ...limits, signal }), log)
   const closing = new AbortController()
   // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.
@@ -125,12 +122,6 @@ export function remote(options: RemoteOptions): Provider {
     return uri
   }
 
-  const isSearch = async (path: string, params: Params, { signal }: Context): Promise<boolean> => {
-    const text = withQueryParams(encodePath(path), params)
-    const searches = (await currentOf(templates, signal)).filter(({ template }) => template.mimeType === foundMimeType)
-    return searches.some(({ template: { template } }) => compileTemplate(template).match(text) !== undefined)
-  }
-
   return {
     list: async function* (query, context) {
       const taken = await snapshot(context)
@@ -150,7 +141,9 @@ export function remote(options: RemoteOptions): Provider {
     read: async ({ path, params: given }, context) => {
       // Access rules apply to each hit of a search. Markdown does not separate the hits, so JSON is requested, and formatted here.
       const asMarkdown =
-        context.allows !== undefined && given.get('as') === 'markdown' && (await isSearch(path, given, context))
+        context.allows !== undefined &&
+        given.get('as') === 'markdown' &&
+        isSearch(path, given, await currentOf(templates, context.signal))
       const params = asMarkdown ? new Map([...given].filter(([name]) => name !== 'as')) : given
       const uri = withQueryParams(await uriOf(path, context), params)
       const { contents } = await session
@@ -190,6 +183,13 @@ export function remote(options: RemoteOptions): Provider {
       await session.close()
     },
   }
+}
+
+/** Whether a URI is a search of the server, by its templates. */
+function isSearch(path: string, params: Params, templates: readonly { readonly template: Template }[]): boolean {
+  const text = withQueryParams(encodePath(path), params)
+  const searches = templates.filter(({ template }) => template.mimeType === foundMimeType)
+  return searches.some(({ template: { template } }) => compileTemplate(template).match(text) !== undefined)
 }
 
 /** Completes a variable of a template: requests the values from the server, for its form of the template. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorReason } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { Gate } from '../admission/gate.ts'
@@ -39,6 +40,8 @@ const idHeader = 'Mcp-Session-Id'
 
 interface ExchangeOptions {
   readonly trace: TraceContext | undefined
+  /** Time-out of sending the answer, in milliseconds. */
+  readonly timeoutMs: number
   /** Returns the headers of the answer. */
   readonly headers?: () => Readonly<Record<string, string>>
 }
@@ -48,6 +51,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const { perPrincipal, sessionIdle: idleTimeoutMs } = limits
   const { onRefused } = options
   const { sessions: most } = limits
+  const timeoutMs = options.timeoutMs ?? limits.timeout
+  const refusals: RefusalCounter = { meter, ...defined({ onRefused }) }
   const sessions = createSessions({
     maxSessions: most,
     maxPerPrincipal: perPrincipal?.sessions ?? most,
@@ -55,7 +60,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     replica: options.replica,
   })
   meter.gauge('sessions', () => sessions.size)
-  const streams = new Set<EventStream>()
+  const streams = createStreams()
 
   const connect = (principal: Principal, announcements: NotificationSink): Connection => {
     // When all clients are one principal, each session has a share of its own.
@@ -63,79 +68,6 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     // Streamable HTTP handles messages of 2026-07-28 elsewhere, and HTTP+SSE does not serve that revision.
     const own = { ...options, share, offered: legacyRevisions }
     return createConnection((era) => openViewChannel(options, principal, era, announcements), gate, own)
-  }
-
-  const sessionOf = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): HttpSession | undefined => {
-    const id = request.headers['mcp-session-id']
-    if (typeof id !== 'string')
-      return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
-    const session = sessions.find(id, principal)
-    if (session === undefined)
-      return void refuse(response, 404, 'The session does not exist, or has ended. Begin with initialize.')
-    const version = request.headers['mcp-protocol-version']
-    // A client may name another revision than the session's (2025-06-18, basic/transports, protocol version header).
-    if (version !== undefined && !isRevision(version))
-      return void refuse(
-        response,
-        400,
-        'The header MCP-Protocol-Version names a revision that this server does not support.',
-      )
-    return session
-  }
-
-  const countOverloads = (answers: unknown, principal: Principal, body: unknown): void => {
-    for (const answer of [answers].flat()) countOverload(answer, meter, onRefused, principal, body)
-  }
-
-  const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {
-    meter.count('refusedSessions')
-    onRefused?.({ outcome: 'sessions', status: 503, principal: principal.id, body })
-    replyJson(response, 503, errorAnswer(id, tooManySessions), { 'Retry-After': '5' })
-  }
-
-  /** Answers one body in JSON, or in a stream if a notification precedes the answer. */
-  const exchange = async (
-    connection: Connection,
-    response: ServerResponse,
-    { principal, linkFor }: Caller,
-    body: unknown,
-    { trace, headers = () => ({}) }: ExchangeOptions,
-  ) => {
-    let stream: EventStream | undefined
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
-      offerLink(response, { method: body.method, params: body.params }, linkFor)
-    // In these revisions a disconnect does not cancel the request.
-    const answer = await connection.receive(body, {
-      trace,
-      taken: () => waitUntilSent(response),
-      sending: { signal: gone.signal, timeoutMs: options.timeoutMs ?? limits.timeout },
-      linkFor,
-      onNotification: (message) => {
-        stream ??= openEventStream(response, headers())
-        stream.send(message)
-      },
-    })
-    countOverloads(answer, principal, body)
-    if (answer === undefined) {
-      if (stream === undefined) replyEmpty(response, 202, headers())
-      else stream.end()
-    } else if (stream === undefined) {
-      const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
-      await replyLong(response, later?.status ?? httpStatusForAnswer(answer), answer, {
-        ...headers(),
-        ...later?.headers,
-      })
-    } else if (isStreamed(answer)) await sendStreamed(response, answer as Response, stream)
-    else {
-      for (const message of [answer].flat()) stream.send(message)
-      stream.end()
-    }
   }
 
   const initialize = async (
@@ -154,32 +86,14 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       onLost: () => void (session === undefined || sessions.close(session)),
     })
     const session = sessions.open(owner, connection, mailbox)
-    if (session === undefined) return replyFull(response, id, principal, body)
+    if (session === undefined) return replyFull(refusals, response, { id, principal, body })
     try {
       const headers = () => (connection.revision === undefined ? {} : { [idHeader]: session.id })
-      await exchange(connection, response, caller, body, { trace, headers })
+      await exchange(refusals, connection, response, caller, body, { trace, headers, timeoutMs })
     } finally {
       // Do not keep a session without a negotiated revision.
       if (connection.revision === undefined) await sessions.close(session)
     }
-  }
-
-  /** Makes a stream the event stream of a session, until the connection closes or the caller's access ends. */
-  const attach = (
-    session: HttpSession,
-    stream: EventStream,
-    caller: Caller,
-    response: ServerResponse,
-    onClose: () => void,
-  ): void => {
-    session.stream = stream
-    streams.add(stream)
-    const forget = caller.untilEnd(stream.end)
-    response.on('close', () => {
-      forget()
-      streams.delete(stream)
-      onClose()
-    })
   }
 
   return {
@@ -189,17 +103,17 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const trace = traceContextIn(request.headers)
       if (isInitialize && request.headers['mcp-session-id'] === undefined)
         return initialize(response, caller, body, trace)
-      const session = sessionOf(request, response, caller.principal)
+      const session = findSession(sessions, request, response, caller.principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session is initialized already.')
-      await exchange(session.connection, response, caller, body, { trace })
+      await exchange(refusals, session.connection, response, caller, body, { trace, timeoutMs })
     },
 
     /** Handles `GET`: opens the stream of messages that answer no request. */
     openStream: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
       if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
         return refuse(response, 406, 'The Accept header does not allow an event stream.')
-      const session = sessionOf(request, response, caller.principal)
+      const session = findSession(sessions, request, response, caller.principal)
       if (session === undefined) return
       const lastId = request.headers['last-event-id']
       // A client that names its last event has lost its stream, even if this server has not noticed.
@@ -207,7 +121,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         return refuse(response, 409, 'The session has an event stream already.')
       session.stream?.end()
       const stream = openEventStream(response, { [idHeader]: session.id })
-      attach(session, stream, caller, response, () => {
+      streams.attach(session, stream, caller, response, () => {
         session.mailbox?.detach(stream)
         if (session.stream === stream) session.stream = undefined
       })
@@ -217,13 +131,58 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 
     /** `DELETE`: the client ends its session. */
     end: async (request: IncomingMessage, response: ServerResponse, principal: Principal) => {
-      const session = sessionOf(request, response, principal)
+      const session = findSession(sessions, request, response, principal)
       if (session === undefined) return
       await sessions.close(session)
       replyEmpty(response, 204)
     },
 
-    /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
+    ...createSse({ sessions, streams, refusals, connect }),
+
+    /** Ends the streams, which would never end by themselves. Requests in flight continue. */
+    drain: streams.end,
+    close: (): Promise<void> => sessions.closeAll(),
+  }
+}
+
+/** Creates the set of open event streams. */
+function createStreams() {
+  const streams = new Set<EventStream>()
+  return {
+    /** Makes a stream the event stream of a session, until the connection closes or the caller's access ends. */
+    attach: (
+      session: HttpSession,
+      stream: EventStream,
+      caller: Caller,
+      response: ServerResponse,
+      onClose: () => void,
+    ): void => {
+      session.stream = stream
+      streams.add(stream)
+      const forget = caller.untilEnd(stream.end)
+      response.on('close', () => {
+        forget()
+        streams.delete(stream)
+        onClose()
+      })
+    },
+    end: (): void => {
+      for (const stream of streams) stream.end()
+    },
+  }
+}
+
+interface SseParts {
+  readonly sessions: ReturnType<typeof createSessions>
+  readonly streams: ReturnType<typeof createStreams>
+  readonly refusals: RefusalCounter
+  readonly connect: (principal: Principal, announcements: NotificationSink) => Connection
+}
+
+/** HTTP+SSE (2024-11-05): one stream carries all answers of a session. */
+function createSse({ sessions, streams, refusals, connect }: SseParts) {
+  return {
+    /** Opens the stream, and with it the session. */
     openSse: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
       if (request.method !== 'GET') return refuseMethod(response, 'GET')
       let stream: EventStream | undefined
@@ -233,10 +192,10 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       }
       const owner = createSessionOwner(caller.principal)
       const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
-      if (session === undefined) return replyFull(response, null, caller.principal)
+      if (session === undefined) return replyFull(refusals, response, { id: null, principal: caller.principal })
       const opened = openEventStream(response)
       stream = opened
-      attach(session, opened, caller, response, () => void sessions.close(session))
+      streams.attach(session, opened, caller, response, () => void sessions.close(session))
       // Relative, so that it cannot point elsewhere, whatever the Host header names.
       opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
@@ -250,15 +209,101 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         trace: traceContextIn(request.headers),
         onNotification: (message) => void session.stream?.send(message),
       })
-      countOverloads(answer, principal, body)
+      countOverloads(refusals, answer, principal, body)
       if (answer !== undefined) session.stream?.send(answer)
     },
+  }
+}
 
-    /** Ends the streams, which would never end by themselves. Requests in flight continue. */
-    drain: () => {
-      for (const stream of streams) stream.end()
+/** Counts and reports what is refused. */
+interface RefusalCounter {
+  readonly meter: Meter
+  readonly onRefused?: ServedOptions['onRefused']
+}
+
+/** Returns the session that a request names. A request that names none, or an unknown revision, is refused. */
+function findSession(
+  sessions: ReturnType<typeof createSessions>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  principal: Principal,
+): HttpSession | undefined {
+  const id = request.headers['mcp-session-id']
+  if (typeof id !== 'string')
+    return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
+  const session = sessions.find(id, principal)
+  if (session === undefined)
+    return void refuse(response, 404, 'The session does not exist, or has ended. Begin with initialize.')
+  const version = request.headers['mcp-protocol-version']
+  // A client may name another revision than the session's (2025-06-18, basic/transports, protocol version header).
+  if (version !== undefined && !isRevision(version))
+    return void refuse(
+      response,
+      400,
+      'The header MCP-Protocol-Version names a revision that this server does not support.',
+    )
+  return session
+}
+
+function countOverloads(
+  { meter, onRefused }: RefusalCounter,
+  answers: unknown,
+  principal: Principal,
+  body: unknown,
+): void {
+  for (const answer of [answers].flat()) countOverload(answer, meter, onRefused, principal, body)
+}
+
+/** Answers that the server has as many sessions as it may. */
+function replyFull(
+  { meter, onRefused }: RefusalCounter,
+  response: ServerResponse,
+  { id, principal, body }: { readonly id: RequestId | null; readonly principal: Principal; readonly body?: unknown },
+): void {
+  meter.count('refusedSessions')
+  onRefused?.({ outcome: 'sessions', status: 503, principal: principal.id, body })
+  replyJson(response, 503, errorAnswer(id, tooManySessions), { 'Retry-After': '5' })
+}
+
+/** Answers one body in JSON, or in a stream if a notification precedes the answer. */
+async function exchange(
+  refusals: RefusalCounter,
+  connection: Connection,
+  response: ServerResponse,
+  { principal, linkFor }: Caller,
+  body: unknown,
+  { trace, timeoutMs, headers = () => ({}) }: ExchangeOptions,
+): Promise<void> {
+  let stream: EventStream | undefined
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
+    offerLink(response, { method: body.method, params: body.params }, linkFor)
+  // In these revisions a disconnect does not cancel the request.
+  const answer = await connection.receive(body, {
+    trace,
+    taken: () => waitUntilSent(response),
+    sending: { signal: gone.signal, timeoutMs },
+    linkFor,
+    onNotification: (message) => {
+      stream ??= openEventStream(response, headers())
+      stream.send(message)
     },
-    close: (): Promise<void> => sessions.closeAll(),
+  })
+  countOverloads(refusals, answer, principal, body)
+  if (answer === undefined) {
+    if (stream === undefined) replyEmpty(response, 202, headers())
+    else stream.end()
+  } else if (stream === undefined) {
+    const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
+    await replyLong(response, later?.status ?? httpStatusForAnswer(answer), answer, {
+      ...headers(),
+      ...later?.headers,
+    })
+  } else if (isStreamed(answer)) await sendStreamed(response, answer as Response, stream)
+  else {
+    for (const message of [answer].flat()) stream.send(message)
+    stream.end()
   }
 }
 

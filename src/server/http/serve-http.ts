@@ -15,7 +15,7 @@ import type { Meter } from '../telemetry/meter.ts'
 import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, createLlms, type DiscoveryOptions, llmsPath, type WriteLlms } from './discovery.ts'
-import { createEndpoint, type EndpointOptions } from './endpoint.ts'
+import { createEndpoint, type Endpoint, type EndpointOptions } from './endpoint.ts'
 import { createGuard, type Guard } from './guard.ts'
 import {
   createMetricsEndpoint,
@@ -85,7 +85,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     port: 'a number',
   })
   const endpoint = createEndpoint(options, options.auth !== undefined)
-  const { limits, gate, meter, addresses, entrance, onRefused, legacyHttp } = endpoint
+  const { limits, meter, addresses, entrance, onRefused, legacyHttp } = endpoint
   const path = options.path ?? '/mcp'
   const looks = 2
   const liveness = createLiveness(limits.stalled / (looks + 1), looks)
@@ -134,41 +134,21 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const caller: Caller =
       links === undefined
         ? known
-        : Object.assign({}, known, { linkFor: (uri: string) => links.linkFor(known, baseOf(request))(uri) })
+        : Object.assign({}, known, {
+            linkFor: (uri: string) => links.linkFor(known, baseUrl(request, resource, path))(uri),
+          })
     if (route === mcpRoute) return endpoint.serveMcp(request, response, caller)
-    if (posted) return servePosts(request, response, caller, url)
+    if (posted) return servePosting(options, endpoint, { request, response, caller, scrubAnswer })
     if (route === '/sse') return legacyHttp.openSse(request, response, caller)
     const message = await endpoint.readPermitted(request, response, caller)
     if (message !== undefined) await legacyHttp.postSse(request, response, caller.principal, message.value)
   })
 
-  const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
-    if (!(await waitUntilOpen(options.opening, response, limits.timeout))) return
-    const posting = options.postings?.at(at, caller.principal)
-    if (posting === undefined) return refuse(response, 404, notFoundMessage)
-    const message = await endpoint.readPermitted(request, response, caller)
-    if (message === undefined) return
-    const { audit, log } = options
-    const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
-    const recorded = audit === undefined ? posting : auditedPostEndpoint(posting, at, audit, facts)
-    await servePost(recorded, message.value, response, caller, { gate, scrubAnswer, log, timeoutMs: limits.timeout })
-  }
-
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
   const resource = options.auth?.resource ?? options.public?.url
-  /**
-   * The URL at which the caller reaches this server, without a final slash: the one of its tokens or of the server card, or else the
-   * one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to
-   * the URL of the endpoint.
-   */
-  const baseOf = ({ headers: { host = '' } }: IncomingMessage) => {
-    if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
-    // A proxy may serve everything below a path of its own.
-    return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/(?<=[^/])\/[^/]*$/, '')
-  }
-
   const serveLlms =
-    options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
+    options.llms &&
+    createLlms(options.llms, entrance, (request) => resource ?? `${baseUrl(request, resource, path)}${path}`, options)
 
   const room = createConnectionLimit(limits, addresses.of)
   const { take, answering } = handleInTurn(handle, meter, room.asked)
@@ -178,14 +158,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
   const closeIdle = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
-  // This guard only checks the options: the real one needs the port, which the system may choose.
-  createGuard({ ...options, port: options.port })
-  if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
-    throw invalid(
-      `Other machines can reach ${options.host}, but clients would not be authenticated. Set http.auth.issuers or http.auth.tokens.`,
-      'configuration',
-      { option: 'insecure' },
-    )
+  requireSafeOptions(options)
   // Backlog for bursts of connections; the system drops connections beyond it.
   const address = await listenOnPort(server, options.host, options.port, Math.max(511, limits.connections * 2))
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -221,6 +194,54 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await endpoint.close()
     },
   }
+}
+
+/** Refuses options that no guard accepts, and a host that other machines reach without authentication. */
+function requireSafeOptions(options: HttpOptions): void {
+  createGuard(options)
+  if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
+    throw invalid(
+      `Other machines can reach ${options.host}, but clients would not be authenticated. Set http.auth.issuers or http.auth.tokens.`,
+      'configuration',
+      { option: 'insecure' },
+    )
+}
+
+interface PostingCall {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly caller: Caller
+  readonly scrubAnswer: ReturnType<typeof createAnswerScrubber>
+}
+
+/** Stores what is posted to a mount that accepts it. */
+async function servePosting(
+  { opening, postings, audit, log }: HttpOptions,
+  { limits, gate, readPermitted }: Endpoint,
+  { request, response, caller, scrubAnswer }: PostingCall,
+): Promise<void> {
+  if (!(await waitUntilOpen(opening, response, limits.timeout))) return
+  const { url = '' } = request
+  const posting = postings?.at(url, caller.principal)
+  if (posting === undefined) return refuse(response, 404, notFoundMessage)
+  const message = await readPermitted(request, response, caller)
+  if (message === undefined) return
+  const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
+  const recorded = audit === undefined ? posting : auditedPostEndpoint(posting, url, audit, facts)
+  await servePost(recorded, message.value, response, caller, { gate, scrubAnswer, log, timeoutMs: limits.timeout })
+}
+
+/**
+ * Returns the URL at which the caller reaches this server, without a final slash: `resource`, the one of its tokens or of the server
+ * card, or else the one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links
+ * are relative to the URL of the endpoint.
+ *
+ * @param path The path of the endpoint.
+ */
+function baseUrl({ headers: { host = '' } }: IncomingMessage, resource: string | undefined, path: string): string {
+  if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
+  // A proxy may serve everything below a path of its own.
+  return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/(?<=[^/])\/[^/]*$/, '')
 }
 
 /** The answer for a page: a body, or a refusal with a message. */

@@ -141,22 +141,17 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
   let initialized = false
   const inFlight = new Set<AbortController>()
 
-  const introduceTo = (client: ClientName | undefined): Introduction => {
-    const said = [served.instructions, options.noteOf?.(client)].filter((text) => text !== undefined && text !== '')
-    return { ...served, instructions: said.length === 0 ? served.instructions : said.join('\n\n') }
-  }
-
   const initialize = (params: MethodCall['params']) => {
     const fault = handshakeFault(params)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     handshake = negotiateHandshake(params)
     revision = handshake.revision
-    return initializeResult(handshake, introduceTo(handshake.client))
+    return initializeResult(handshake, introduce(served, options.noteOf, handshake.client))
   }
 
   const own: readonly (readonly [string, Method])[] =
     era === 'modern'
-      ? [['server/discover', async ({ client }) => discoverResult(introduceTo(client))]]
+      ? [['server/discover', async ({ client }) => discoverResult(introduce(served, options.noteOf, client))]]
       : [
           ['initialize', async ({ params }) => initialize(params)],
           ['ping', async () => ({})],
@@ -210,15 +205,6 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     }
   }
 
-  /** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
-  const withoutSecrets = (notification: Notification, asked: Request): Notification => {
-    const { method, params } = notification
-    if (params === undefined || (method !== 'notifications/progress' && method !== 'notifications/message'))
-      return notification
-    const clean = scrubAnswer({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
-    return 'result' in clean ? { ...notification, params: clean.result } : notification
-  }
-
   const request: Channel['request'] = async (message, options = {}) => {
     const { cancel = new AbortController(), onNotification } = options
     const { signal } = cancel
@@ -226,7 +212,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     let isTimedOut = false
     let hasEnded = false
     const notify = (notification: Notification) => {
-      if (!hasEnded) onNotification?.(withoutSecrets(notification, message))
+      if (!hasEnded) onNotification?.(scrubNotification(scrubAnswer, notification, message))
     }
     const timer = setTimeout(() => {
       log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
@@ -265,6 +251,29 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       for (const request of inFlight) request.abort()
     },
   }
+}
+
+/** Returns the introduction of the server, with the note for this client. */
+function introduce(
+  served: ServedMethods,
+  noteOf: ChannelOptions['noteOf'],
+  client: ClientName | undefined,
+): Introduction {
+  const said = [served.instructions, noteOf?.(client)].filter((text) => text !== undefined && text !== '')
+  return { ...served, instructions: said.length === 0 ? served.instructions : said.join('\n\n') }
+}
+
+/** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
+function scrubNotification(
+  scrubAnswer: ChannelOptions['scrubAnswer'],
+  notification: Notification,
+  asked: Request,
+): Notification {
+  const { method, params } = notification
+  if (params === undefined || (method !== 'notifications/progress' && method !== 'notifications/message'))
+    return notification
+  const clean = scrubAnswer({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
+  return 'result' in clean ? { ...notification, params: clean.result } : notification
 }
 
 /** Names of tools and prompts that a span shows. Clients may send any other. */

@@ -49,11 +49,26 @@ const tooLong: WireError = {
 
 const unwritable: WireError = { code: wireErrorCodes.internal, message: 'Internal error' }
 
+const idInFlight: WireError = {
+  code: wireErrorCodes.invalidRequest,
+  message: 'A request with this id is still in flight.',
+}
+
 const tooSlow: WireError = {
   code: wireErrorCodes.internal,
   message:
     'The client reads its notifications too slowly, so some are lost. Subscribe again, and read the resources again.',
   data: { reason: 'too-slow' satisfies ErrorReason },
+}
+
+interface ServerFacts {
+  readonly name: string
+  readonly version: string
+  readonly log: Log
+  /** The share of the gate that the requests use. */
+  readonly share?: string
+  /** The revisions that the transport serves. Default all. */
+  readonly offered?: readonly Revision[]
 }
 
 /**
@@ -64,113 +79,47 @@ export type Connection = ReturnType<typeof createConnection>
 
 /**
  * @param open Opens the channel of an era; called once for each era that is needed, and again after a failure.
- * @param server Name and version for the result of a stream, the share of the gate to use, and the revisions that
- * the transport serves (default all).
  */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
   gate: Gate,
-  server: {
-    readonly name: string
-    readonly version: string
-    readonly log: Log
-    readonly share?: string
-    readonly offered?: readonly Revision[]
-  },
+  server: ServerFacts,
 ) {
   const closing = new AbortController()
   // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
-  const channels = new Map<string, Promise<Channel>>()
+  const channels = createChannels(open)
   const inFlight = new Map<string, AbortController>()
   let listening = 0
   // Do not move this variable into a closure that is made for each answer: that closure would keep the last answers in memory.
   let legacy: Channel | undefined
-
-  const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {
-    let channel = channels.get(era)
-    if (channel === undefined) {
-      channel = open(era)
-      channels.set(era, channel)
-      // A failure is not cached.
-      channel.catch(() => channels.delete(era))
-    }
-    return channel
-  }
 
   const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
     const claims = claimedRevision(request) !== undefined
     const fault = claims ? envelopeFault(request, server.offered) : undefined
     if (fault !== undefined) return errorAnswer(request.id, fault)
     const key = idKey(request.id)
-    if (inFlight.has(key))
-      return errorAnswer(request.id, {
-        code: wireErrorCodes.invalidRequest,
-        message: 'A request with this id is still in flight.',
-      })
+    if (inFlight.has(key)) return errorAnswer(request.id, idInFlight)
     const own = new AbortController()
     inFlight.set(key, own)
     try {
-      const channel = await channelFor(claims ? 'modern' : 'legacy').catch((error: unknown) =>
-        errorAnswer(request.id, errorToWire(error, claims ? modernRevision : assumedRevision, undefined, server.log)),
-      )
+      const channel = await channels
+        .channelFor(claims ? 'modern' : 'legacy')
+        .catch((error: unknown) =>
+          errorAnswer(request.id, errorToWire(error, claims ? modernRevision : assumedRevision, undefined, server.log)),
+        )
       if ('jsonrpc' in channel) return channel
       if (!claims) legacy = channel
       const serve = claims ? streamMethods.get(request.method) : undefined
-      if (serve !== undefined) return await answerStreaming(serve, channel, request, own.signal, options)
-      return await answerOn(channel, request, own, options)
+      if (serve !== undefined) {
+        listening++
+        const stream = { channel, server, closing: closing.signal, signal: own.signal }
+        return await answerStreaming(serve, stream, request, options).finally(() => listening--)
+      }
+      return await answerOn(channel, { gate, share: server.share, cancel: own }, request, options)
     } finally {
       inFlight.delete(key)
     }
-  }
-
-  const answerOn = async (
-    channel: Channel,
-    request: Request,
-    cancel: AbortController,
-    { onNotification, deliver, taken, linkFor, trace, sending }: ReceiveOptions,
-  ): Promise<Response | undefined> => {
-    const sender = sending && (() => ({ ...sending, gate, share: server.share }))
-    const ask = async (pass?: TaskHandle): Promise<Response | undefined> => {
-      const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace, sending: sender })
-      if (response === undefined || deliver === undefined) return response
-      await deliver(response)
-      return undefined
-    }
-    if (immediateMethods.has(request.method)) return ask()
-    const ran = await gate.run(ask, server.share, taken)
-    return 'refused' in ran ? overloadAnswer(request.id, ran.refused) : ran.value
-  }
-
-  const answerStreaming = async (
-    serve: StreamMethod,
-    channel: Channel,
-    request: Request,
-    signal: AbortSignal,
-    { deliver, write = async () => {} }: ReceiveOptions,
-  ): Promise<Response | undefined> => {
-    const { name, version, log } = server
-    listening++
-    const response = await serve(request, {
-      ...{
-        view: channel.view,
-        events: channel.events,
-        server: { name, version },
-        write,
-        signal,
-        closing: closing.signal,
-        log,
-      },
-    }).finally(() => listening--)
-    if (response === undefined) return signal.aborted ? undefined : errorAnswer(request.id, tooSlow)
-    const answered = channel.scrubAnswer(response, request)
-    if ('error' in response || deliver === undefined) return answered
-    await deliver(answered)
-    // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
-    // follow the result: before it, a client would take it for the loss of the stream.
-    const params = { requestId: request.id }
-    await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-    return undefined
   }
 
   const hear = async (notification: Notification): Promise<void> => {
@@ -181,7 +130,7 @@ export function createConnection(
     }
     const claims = claimedRevision(notification) !== undefined
     if (claims && envelopeFault(notification, server.offered) !== undefined) return
-    const channel = await channelFor(claims ? 'modern' : 'legacy')
+    const channel = await channels.channelFor(claims ? 'modern' : 'legacy')
     channel.notify(notification)
   }
 
@@ -191,7 +140,6 @@ export function createConnection(
       case 'faulty':
         return inbound.answer
       case 'dropped':
-        return undefined
       case 'response':
         // The server sends no requests to clients, so it expects no answers.
         return undefined
@@ -212,17 +160,7 @@ export function createConnection(
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
     const { deliver, taken: _, sending: __, ...rest } = options
     const ran = await batches.run(async () => {
-      const responses: Response[] = []
-      let left = maxBatchBytes
-      const answerOne = async (value: unknown) => {
-        const response = await receiveOne(value, rest)
-        if (response === undefined) return
-        const size = 'error' in response ? 0 : answerSize(response)
-        if (size === undefined) return void responses.push(errorAnswer(response.id, unwritable))
-        responses.push(size <= left ? response : errorAnswer(response.id, tooLong))
-        if (size <= left) left -= size
-      }
-      await Promise.all(values.map(answerOne))
+      const responses = await answerBatch(values, (value) => receiveOne(value, rest))
       if (responses.length === 0 || deliver === undefined) return responses
       await deliver(responses)
       return []
@@ -241,7 +179,7 @@ export function createConnection(
     drain: () => closing.abort(),
     /** Notifies the client again about everything that it listens to. */
     retell: () => {
-      for (const channel of channels.values()) void channel.then((open) => open.retell())
+      for (const channel of channels.all()) void channel.then((open) => open.retell())
     },
     /** The revision that `initialize` negotiated; undefined before. */
     get revision(): Revision | undefined {
@@ -258,9 +196,98 @@ export function createConnection(
     /** Cancels all requests without an answer. */
     close: async () => {
       for (const request of inFlight.values()) request.abort()
-      await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
+      await Promise.allSettled(channels.all().map(async (channel) => (await channel).close()))
     },
   }
+}
+
+/** Opens the channel of an era at its first message. */
+function createChannels(open: (era: 'modern' | 'legacy') => Promise<Channel>) {
+  const channels = new Map<string, Promise<Channel>>()
+  return {
+    channelFor: (era: 'modern' | 'legacy'): Promise<Channel> => {
+      let channel = channels.get(era)
+      if (channel === undefined) {
+        channel = open(era)
+        channels.set(era, channel)
+        // A failure is not cached.
+        channel.catch(() => channels.delete(era))
+      }
+      return channel
+    },
+    all: () => [...channels.values()],
+  }
+}
+
+/** Answers a request in its turn, or at once if its method is immediate. */
+async function answerOn(
+  channel: Channel,
+  {
+    gate,
+    share,
+    cancel,
+  }: { readonly gate: Gate; readonly share: string | undefined; readonly cancel: AbortController },
+  request: Request,
+  { onNotification, deliver, taken, linkFor, trace, sending }: ReceiveOptions,
+): Promise<Response | undefined> {
+  const sender = sending && (() => ({ ...sending, gate, share }))
+  const ask = async (pass?: TaskHandle): Promise<Response | undefined> => {
+    const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace, sending: sender })
+    if (response === undefined || deliver === undefined) return response
+    await deliver(response)
+    return undefined
+  }
+  if (immediateMethods.has(request.method)) return ask()
+  const ran = await gate.run(ask, share, taken)
+  return 'refused' in ran ? overloadAnswer(request.id, ran.refused) : ran.value
+}
+
+interface StreamFacts {
+  readonly channel: Channel
+  readonly server: ServerFacts
+  /** Aborts when the server drains. */
+  readonly closing: AbortSignal
+  /** Aborts when the request is cancelled. */
+  readonly signal: AbortSignal
+}
+
+/** Answers a request whose method sends notifications until it ends. */
+async function answerStreaming(
+  serve: StreamMethod,
+  { channel, server: { name, version, log }, closing, signal }: StreamFacts,
+  request: Request,
+  { deliver, write = async () => {} }: ReceiveOptions,
+): Promise<Response | undefined> {
+  const { view, events } = channel
+  const response = await serve(request, { view, events, server: { name, version }, write, signal, closing, log })
+  if (response === undefined) return signal.aborted ? undefined : errorAnswer(request.id, tooSlow)
+  const answered = channel.scrubAnswer(response, request)
+  if ('error' in response || deliver === undefined) return answered
+  await deliver(answered)
+  // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
+  // follow the result: before it, a client would take it for the loss of the stream.
+  const params = { requestId: request.id }
+  await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+  return undefined
+}
+
+/** Answers the messages of a batch at once. Answers beyond the total length of a batch are replaced by errors. */
+async function answerBatch(
+  values: readonly unknown[],
+  answerOne: (value: unknown) => Promise<Response | undefined>,
+): Promise<readonly Response[]> {
+  const responses: Response[] = []
+  let left = maxBatchBytes
+  const add = async (value: unknown) => {
+    const response = await answerOne(value)
+    if (response === undefined) return
+    const size = 'error' in response ? 0 : answerSize(response)
+    if (size === undefined) return void responses.push(errorAnswer(response.id, unwritable))
+    responses.push(size <= left ? response : errorAnswer(response.id, tooLong))
+    if (size <= left) left -= size
+  }
+  await Promise.all(values.map(add))
+  return responses
 }
 
 /** Returns the size of an answer as JSON, in bytes; undefined when it cannot be written because it is nested too deeply. */

@@ -1,0 +1,244 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Entry } from '../core/provider.ts'
+import { createBatchWriter, isVersionOf, newestFirst, type ReadingSettings, readDocument } from './feed-documents.ts'
+import type { FeedCounts, GapTracker } from './feed-progress.ts'
+import {
+  countIndexed,
+  countIndexedBelow,
+  createNameIndexer,
+  type createTasks,
+  documentWithParts,
+  feedParts,
+  indexedVersionsBelow,
+  mapConcurrently,
+} from './feed-steps.ts'
+import type { SearchDocument, SearchIndex } from './search-index.ts'
+
+/** The mount that is indexed, the index, and the state of its feed. */
+export interface FeedParts extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber' | 'maxBytes'> {
+  readonly index: SearchIndex
+  readonly maxParts: number
+  /** Maximum number of pending documents. */
+  readonly window: number
+  readonly log: Log
+  readonly tasks: ReturnType<typeof createTasks>
+  readonly counts: FeedCounts
+  readonly gaps: GapTracker
+}
+
+/** Number of documents indexed at once; number of these read at once; number of documents removed at once, or listed without a pause. */
+const batchSize = 16
+const concurrent = 2
+const pageSize = 1000
+/** Number of consecutive failures of documents after which the source itself counts as unavailable. */
+const mostFailures = 20
+
+/** Writes documents of a mount into the index, and removes them. */
+function createIndexWriter({ mount, index, log, counts, gaps }: FeedParts) {
+  /** Writes documents into the index. Returns how many were written. */
+  const write = async (documents: readonly SearchDocument[]): Promise<number> => {
+    try {
+      if (documents.length > 0) await index.put(documents)
+      return documents.length
+    } catch (error) {
+      if (!isResourceError(error, 'invalid')) throw error
+      // A document that cannot be written does not affect the others.
+      let written = 0
+      if (documents.length > 1) for (const document of documents) written += await write([document])
+      else log('warn', 'a document cannot be indexed', { mount: mount.address, error: error.message })
+      return written
+    }
+  }
+  return {
+    write,
+    /** Writes documents, counts them, and records which of them are incomplete. */
+    put: async (documents: readonly SearchDocument[]): Promise<void> => {
+      const written = await write(documents)
+      for (const document of documents) gaps.noteText(document)
+      counts.addIndexed(written)
+    },
+    remove: async (uris: readonly string[]): Promise<void> => {
+      if (uris.length === 0) return
+      await index.remove(uris)
+      for (const uri of uris) gaps.forget(uri)
+    },
+  }
+}
+
+type IndexWriter = ReturnType<typeof createIndexWriter>
+
+/** Reads documents of a mount and indexes them again. */
+function createRenewal(feed: FeedParts, writer: IndexWriter) {
+  const { mount, index, tasks, counts, gaps } = feed
+  const onRead = (path: string, isPart: boolean) => gaps.noteFirstPage(mount.uriOf(path), isPart)
+  const reading = { ...feed, ...(mount.parts === undefined ? {} : { onRead }), lineCounts: new Map() }
+  let failures = 0
+
+  /** Reads a document. `undefined`: it no longer exists. `later`: it cannot be read now. */
+  const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
+    try {
+      const found = await readDocument(entry, { ...reading, signal })
+      failures = 0
+      return found
+    } catch (error) {
+      if (signal.aborted || !isResourceError(error, 'unavailable') || ++failures > mostFailures) throw error
+      tasks.later(entry.path)
+      return 'later'
+    }
+  }
+
+  /** Indexes the current documents at these paths. */
+  const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
+    const gone: string[] = []
+    const uris = counts.isTotalKnown() ? paths.filter((path) => !counts.isCompared(path)).map(mount.uriOf) : []
+    const renewing = mapConcurrently(paths, concurrent, async (path) => {
+      const entry = await mount.find(path, signal)
+      if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
+        tasks.hear([{ path: `${path}/` }])
+        return documentWithParts(entry, feed)
+      }
+      const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
+      // A directory may have become a document, or may no longer exist.
+      if (document === undefined) gone.push(mount.uriOf(path))
+      if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
+      return document
+    })
+    const [found, before] = await Promise.all([renewing, countIndexed(index, uris)])
+    await writer.remove(gone)
+    const documents = found.filter((one) => one !== undefined && one !== 'later')
+    await writer.put(documents)
+    // A document that cannot be read now may or may not be in the index, so these are counted there.
+    const isKnown = !found.includes('later')
+    const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countIndexed(index, uris)
+    counts.addToTotal(after - before)
+  }
+
+  return {
+    read,
+    /** Forgets earlier failures, before the source is tried again. */
+    forgetFailures: (): void => {
+      failures = 0
+    },
+    /** Indexes the parts of an entry. `false`: it has no parts. @param known The indexed versions, without those of existing parts afterwards. */
+    renewParts: async (path: string, known: Map<string, string>, signal: AbortSignal): Promise<boolean> => {
+      const parts = await mount.parts?.(path, signal)
+      gaps.noteParts(path, false)
+      if (parts === undefined) return false
+      const fed = await feedParts(parts, known, { ...feed, keep: writer.write }, signal)
+      counts.addLooked(fed.looked)
+      counts.addIndexed(fed.indexed)
+      gaps.noteParts(path, fed.isCut)
+      return true
+    },
+    /**
+     * Indexes the documents again whose change was reported.
+     *
+     * @param touched Gets their URIs.
+     * @param before Called before documents are indexed again.
+     */
+    renewHeard: async (signal: AbortSignal, touched?: Set<string>, before?: () => Promise<void>): Promise<void> => {
+      for (let paths = tasks.take(batchSize); paths.length > 0; paths = tasks.take(batchSize)) {
+        signal.throwIfAborted()
+        await before?.()
+        for (const path of paths) touched?.add(mount.uriOf(path))
+        await renew(paths, signal)
+        tasks.done(paths)
+      }
+    },
+  }
+}
+
+/** Returns the two ways to bring the index of a mount up to date: by reported changes, and by comparing a directory. */
+export function createComparer(feed: FeedParts) {
+  const { mount, index, counts, gaps, window } = feed
+  const writer = createIndexWriter(feed)
+  const { read, renewParts, renewHeard, forgetFailures } = createRenewal(feed, writer)
+  const nameIndexer = createNameIndexer(mount, feed.scrubber, writer.write)
+
+  const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
+    const batches = createBatchWriter(writer.put)
+    try {
+      for (let at = 0; at < entries.length; at += batchSize) {
+        signal.throwIfAborted()
+        const batch = entries.slice(at, at + batchSize)
+        const found = await mapConcurrently(batch, concurrent, (entry) => read(entry, signal))
+        const gone = batch.filter((_, index) => found[index] === undefined)
+        await writer.remove(gone.map(({ path }) => mount.uriOf(path)))
+        await batches.add(found.filter((one) => one !== undefined && one !== 'later'))
+        counts.addLooked(batch.length)
+        // Yield first, so that requests to the server do not wait.
+        await yieldToEventLoop()
+        // A text that was read before a change must not be written after it.
+        await renewHeard(signal, touched, batches.flush)
+      }
+      await batches.flush()
+    } finally {
+      await batches.settled()
+    }
+  }
+
+  return {
+    renewHeard,
+    forgetFailures,
+    /** Compares a directory (`''`: everything) with its indexed documents, and indexes what differs. */
+    compare: async (directory: string, signal: AbortSignal): Promise<void> => {
+      const known = await indexedVersionsBelow(index, mount.uriOf(directory), signal)
+      const comparison = counts.begin(directory, known.size)
+      const touched = new Set<string>()
+      let changed: Entry[] = []
+      let fresh: Entry[] = []
+      const readChanged = async () => {
+        if (fresh.length > batchSize) await nameIndexer.put(fresh, signal)
+        await readAll(newestFirst(changed), touched, signal)
+        changed = []
+        fresh = []
+      }
+      let listed = 0
+      let isNamedAhead = false
+      let isChanged = false
+      for await (const entry of mount.list({ prefix: directory }, signal)) {
+        signal.throwIfAborted()
+        listed++
+        const uri = mount.uriOf(entry.path)
+        const version = known.get(uri)
+        known.delete(uri)
+        if (mount.parts !== undefined && (await renewParts(entry.path, known, signal))) {
+          const document = documentWithParts(entry, feed)
+          if (version !== document.version) await writer.put([document])
+          comparison.looked++
+          isChanged = true
+          continue
+        }
+        if (version !== undefined && isVersionOf(version, entry, feed)) {
+          gaps.noteText({ uri, version })
+          comparison.looked++
+        } else {
+          changed.push(entry)
+          isChanged = true
+        }
+        if (version === undefined) fresh.push(entry)
+        if (listed % pageSize === 0) await renewHeard(signal, touched)
+        if (changed.length < window) continue
+        if (!isNamedAhead) {
+          await nameIndexer.put(fresh, signal)
+          fresh = []
+          await nameIndexer.putBehind(directory, entry.path, known, signal)
+          isNamedAhead = true
+        }
+        await readChanged()
+      }
+      // Nothing is listed below an entry, so indexed documents there are its parts.
+      if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
+      comparison.of = comparison.looked + changed.length
+      const gone = [...known.keys()].filter((uri) => !touched.has(uri))
+      for (let at = 0; at < gone.length; at += pageSize) await writer.remove(gone.slice(at, at + pageSize))
+      await readChanged()
+      // Documents may have come and gone since they were listed: only the index knows how many there are.
+      const isSame = !isChanged && listed > 0 && gone.length + touched.size === 0
+      const now = isSame ? comparison.known : await countIndexedBelow(index, mount.uriOf(directory), signal)
+      counts.end(comparison, now)
+    },
+  }
+}
