@@ -21,9 +21,13 @@ export function hasItem(items: BasketItems, uri: string): boolean {
 }
 
 /** Adds the items that the basket does not contain yet, up to a total of `most` items. */
-export function withAddedItems(items: BasketItems, added: BasketItems, most = Number.POSITIVE_INFINITY): BasketItems {
+export function withAddedItems(
+  items: BasketItems,
+  basketItems: BasketItems,
+  most = Number.POSITIVE_INFINITY,
+): BasketItems {
   const there = new Set(items.map(({ resource }) => resource.uri))
-  const fresh = added.filter(({ resource }) => !there.has(resource.uri))
+  const fresh = basketItems.filter(({ resource }) => !there.has(resource.uri))
   return fresh.length === 0 ? items : [...items, ...fresh].slice(0, most)
 }
 
@@ -99,14 +103,14 @@ export function planBasket(
   usable: number,
 ): BasketPlan {
   const costOf = (item: BasketItem) => costs.get(item.resource.uri)
-  const taken = items.map((item) => {
+  const levels = items.map((item) => {
     const there = levelsOf(costOf(item))
-    const wanted = item.level === 'auto' ? 'full' : item.level
-    return there.includes(wanted) ? wanted : (lowerThan(there, wanted) ?? there[0] ?? 'link')
+    const level = item.level === 'auto' ? 'full' : item.level
+    return there.includes(level) ? level : (lowerThan(there, level) ?? there[0] ?? 'link')
   })
   const tokensAt = (at: number) => {
     const item = items[at]
-    return item === undefined ? undefined : costOf(item)?.levels[taken[at] ?? 'link']
+    return item === undefined ? undefined : costOf(item)?.levels[levels[at] ?? 'link']
   }
   const sum = () => items.reduce((total, _, at) => total + (tokensAt(at) ?? 0), items.length === 0 ? 0 : frame)
   let tokens = sum()
@@ -114,12 +118,12 @@ export function planBasket(
     let best: { readonly at: number; readonly to: ContentLevel; readonly saved: number } | undefined
     for (const [at, item] of items.entries()) {
       const cost = costOf(item)
-      const to = item.level === 'auto' ? nextLower(cost, taken[at] ?? 'link') : undefined
+      const to = item.level === 'auto' ? nextLower(cost, levels[at] ?? 'link') : undefined
       const saved = (tokensAt(at) ?? 0) - (to === undefined ? 0 : (cost?.levels[to] ?? 0))
       if (to !== undefined && saved > (best?.saved ?? 0)) best = { at, to, saved }
     }
     if (best === undefined) break
-    taken[best.at] = best.to
+    levels[best.at] = best.to
     tokens -= best.saved
   }
   return {
@@ -127,7 +131,7 @@ export function planBasket(
       const cost = costOf(item)
       return {
         ...item,
-        taken: taken[at] ?? 'link',
+        taken: levels[at] ?? 'link',
         tokens: tokensAt(at),
         missing: cost?.missing ?? false,
         notes: cost?.notes ?? [],

@@ -80,8 +80,8 @@ export function withReloadedFolder<F>(tree: Tree<F>, uri: string, { items, next 
 
 /** Returns the entries whose URIs are new: some servers repeat entries, or list a directory in itself. */
 function freshOf(items: readonly Resource[], there: readonly string[]): readonly Resource[] {
-  const seen = new Set(there)
-  return items.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
+  const levels = new Set(there)
+  return items.filter(({ uri }) => !levels.has(uri) && levels.add(uri))
 }
 
 /** Whether a resource is new, or its version, time of change or size differs. */
@@ -101,11 +101,11 @@ export function folderIfShown<F>({ folders }: Tree<F>, uri: string, above: reado
  * on. `lacks`: the directory whose next page is needed to continue.
  */
 export function pathTo<F>(tree: Tree<F>, uri: string, enters: CanEnter) {
-  const wanted = bareUri(uri)
+  const target = bareUri(uri)
   const folders: string[] = []
   let here = towards(tree.roots ?? [], uri, enters, 0)
   while (here !== undefined && folders.length < maxDepth) {
-    if (bareUri(here.uri) === wanted) return { folders, found: here }
+    if (bareUri(here.uri) === target) return { folders, found: here }
     folders.push(here.uri)
     const { items, next } = folderAt(tree, here.uri)
     const below = towards(items, uri, enters, folders.length)
@@ -117,13 +117,13 @@ export function pathTo<F>(tree: Tree<F>, uri: string, enters: CanEnter) {
 
 /** Returns the item with a URI, or the deepest directory among the items that contains the URI. */
 function towards(items: readonly Resource[], uri: string, enters: CanEnter, depth: number): Resource | undefined {
-  const wanted = bareUri(uri)
+  const target = bareUri(uri)
   let best: Resource | undefined
   let length = -1
   for (const item of items) {
     if (item.uri === uri) return item
     const path = bareUri(item.uri)
-    if (path.length <= length || (path !== wanted && !(isBelow(wanted, path) && enters(item, depth)))) continue
+    if (path.length <= length || (path !== target && !(isBelow(target, path) && enters(item, depth)))) continue
     best = item
     length = path.length
   }
@@ -180,37 +180,37 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
   const { files: maxFiles, pages: maxPages = Number.POSITIVE_INFINITY, isFolder: enters = isFolder, signal } = options
   const files = new Map<string, Resource>()
   const pending = [folder]
-  const seen = new Set(pending)
-  let found = 0
+  const uris = new Set(pending)
+  let count = 0
   let pages = 0
   let isPart = false
   const look = async (uri: string, items: Resource[]): Promise<void> => {
     let cursor: string | undefined
     do {
-      if (found >= maxFiles || pages >= maxPages) {
+      if (count >= maxFiles || pages >= maxPages) {
         isPart = true
         return
       }
       pages++
       const page: Page<Resource> = await view.directory({ uri, ...defined({ cursor }) }, defined({ signal }))
       items.push(...page.items)
-      found += page.items.filter((item) => !enters(item)).length
+      count += page.items.filter((item) => !enters(item)).length
       cursor = page.nextCursor === cursor ? undefined : page.nextCursor
     } while (cursor !== undefined)
   }
   while (pending.length > 0) {
     const some = pending.splice(0, atOnce).map((uri) => ({ uri, items: [] as Resource[] }))
-    const looked = await Promise.allSettled(some.map(({ uri, items }) => look(uri, items)))
+    const outcomes = await Promise.allSettled(some.map(({ uri, items }) => look(uri, items)))
     signal?.throwIfAborted()
-    const failed = looked.filter((one) => one.status === 'rejected')
+    const rejections = outcomes.filter((one) => one.status === 'rejected')
     // If the folder itself cannot be listed, that is an error; a folder in it that cannot be listed is a gap.
-    if (failed[0] !== undefined && seen.size === 1) throw failed[0].reason
-    if (failed.length > 0) isPart = true
+    if (rejections[0] !== undefined && uris.size === 1) throw rejections[0].reason
+    if (rejections.length > 0) isPart = true
     // Process the folders in their order, not in the order of their answers.
     for (const item of some.flatMap(({ items }) => items)) {
       if (!enters(item)) files.set(item.uri, item)
-      else if (!seen.has(item.uri)) {
-        seen.add(item.uri)
+      else if (!uris.has(item.uri)) {
+        uris.add(item.uri)
         pending.push(item.uri)
       }
     }
@@ -218,7 +218,7 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
   const first = [...files.values()].slice(0, maxFiles)
   return {
     files: first,
-    counts: isPart ? new Map() : countsOf(seen, first),
+    counts: isPart ? new Map() : countsOf(uris, first),
     isPart: isPart || files.size > first.length,
   }
 }

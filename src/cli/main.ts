@@ -36,10 +36,14 @@ function enableCache(): void {
  * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder, and where the cache is turned off.
  */
 function cacheFolder(): string | undefined {
-  const { NODE_COMPILE_CACHE: named, NODE_DISABLE_COMPILE_CACHE: isOff, XDG_CACHE_HOME: cacheHome } = process.env
+  const {
+    NODE_COMPILE_CACHE: cacheVariable,
+    NODE_DISABLE_COMPILE_CACHE: isOff,
+    XDG_CACHE_HOME: cacheHome,
+  } = process.env
   if (isOff) return undefined
   const { isAbsolute, join } = process.getBuiltinModule('node:path')
-  if (named) return named
+  if (cacheVariable) return cacheVariable
   if (cacheHome && isAbsolute(cacheHome)) return join(cacheHome, 'hikidashi', 'compiled')
   try {
     const home = process.getBuiltinModule('node:os').homedir()
@@ -69,7 +73,7 @@ function makeFolder(folder: string): boolean {
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major > 22 || (major === 22 && minor >= 3) || (major === 20 && minor >= 19)) void start()
 else {
-  const found = `This is Node ${process.versions.node}: install a newer one from https://nodejs.org, or: nvm install 24`
-  process.stderr.write(`hikidashi needs Node 20.19 or a later 20, or Node 22.3 or later. ${found}\n`)
+  const finding = `This is Node ${process.versions.node}: install a newer one from https://nodejs.org, or: nvm install 24`
+  process.stderr.write(`hikidashi needs Node 20.19 or a later 20, or Node 22.3 or later. ${finding}\n`)
   process.exitCode = 1
 }

@@ -23,9 +23,9 @@ export async function runCommandLine(words: readonly string[], io: ProcessIo): P
     io.complain(replacement)
     return exitCodes.usage
   }
-  const meant = commandForSynonym(first)
-  if (meant !== undefined) {
-    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nFor help: hikidashi ${meant} --help`)
+  const suggestion = commandForSynonym(first)
+  if (suggestion !== undefined) {
+    io.complain(`unknown command '${first}'\n(Did you mean ${suggestion}?)\n\nFor help: hikidashi ${suggestion} --help`)
     return exitCodes.usage
   }
   try {

@@ -26,19 +26,19 @@ const joinMs = 10
  * @param maxFailures Number of failures in a row after which the link ends.
  */
 export function createRemoteChanges(link: ServerLink, maxFailures: number) {
-  let changed = new Set<string>()
+  let changedUris = new Set<string>()
   let kinds: Omit<NotificationBatch, 'uris'> = { listed: false }
   let timer: NodeJS.Timeout | undefined
 
   const tell = (): void => {
     timer = undefined
-    const batch = { ...kinds, uris: [...changed] }
-    changed = new Set()
+    const batch = { ...kinds, uris: [...changedUris] }
+    changedUris = new Set()
     kinds = { listed: false }
     listeners.tell(batch)
   }
   const collect = (uris: Iterable<string>, more: Partial<Omit<NotificationBatch, 'uris'>> = {}): void => {
-    for (const uri of uris) changed.add(uri)
+    for (const uri of uris) changedUris.add(uri)
     kinds = { ...kinds, ...more }
     timer ??= setTimeout(tell, joinMs)
   }
@@ -136,14 +136,14 @@ function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
     feed?.close()
     connection.hear(hear)
     since = performance.now()
-    const begun = createNotificationFeed(connection, () => {
-      if (feed === begun) void recover()
+    const notificationFeed = createNotificationFeed(connection, () => {
+      if (feed === notificationFeed) void recover()
     })
-    feed = begun
-    return begun
+    feed = notificationFeed
+    return notificationFeed
   }
-  const askOn = async (opened: NotificationFeed): Promise<ChangeSet> => {
-    agreed = await opened.ask(wanted())
+  const askOn = async (useFeed: NotificationFeed): Promise<ChangeSet> => {
+    agreed = await useFeed.ask(wanted())
     return agreed
   }
 

@@ -127,7 +127,7 @@ export function bindConnection(
 ): Connection {
   const revision = client.getNegotiatedProtocolVersion() ?? ''
   const { resources, prompts, tools } = client.getServerCapabilities() ?? {}
-  const ended = new Promise<void>((resolve) => {
+  const end = new Promise<void>((resolve) => {
     state.onEnd = resolve
     if (state.ended) resolve()
   })
@@ -195,7 +195,7 @@ export function bindConnection(
     get isOver() {
       return state.ended
     },
-    ended,
+    ended: end,
     close: () => {
       closing ??= goodbye().then(() => client.close())
       return closing

@@ -62,14 +62,17 @@ function describeServer({ about: { name, version }, revision }: Connection): str
 }
 
 function capabilities({ about, hasResources, tells }: Connection): CheckResult {
-  const named = about.capabilities.map(printableText).join(', ') || 'none'
+  const capabilityNames = about.capabilities.map(printableText).join(', ') || 'none'
   if (!hasResources)
     return warningResult(
-      `The server has no resources, only: ${named}.`,
+      `The server has no resources, only: ${capabilityNames}.`,
       'Use its tools, or declare the capability "resources" in the server.',
     )
-  const told = [tells.updated ? ['changes of resources'] : [], tells.listed ? ['changes of the list'] : []].flat()
-  return okResult(`${named}; it reports ${told.join(' and ') || 'no changes'}`)
+  const notifications = [
+    tells.updated ? ['changes of resources'] : [],
+    tells.listed ? ['changes of the list'] : [],
+  ].flat()
+  return okResult(`${capabilityNames}; it reports ${notifications.join(' and ') || 'no changes'}`)
 }
 
 async function list(
@@ -83,16 +86,16 @@ async function list(
   )
   const uris = items.flatMap((item) => nonEmptyText(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
-  const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
-  const found =
+  const amount = `${countOf(items.length, 'resource')} on ${countOf(pages, 'page')}${isEnd ? '' : ', and more'}`
+  const checkResult =
     twice === undefined
       ? okResult(amount)
       : failedResult(`${printableText(twice)} is listed twice.`, 'List each URI once.')
-  return { resources: items, found: fault ?? found }
+  return { resources: items, found: fault ?? checkResult }
 }
 
 /** A number with a word: `1 page`, `2 pages`. */
-const counted = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
+const countOf = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<CheckResult> {
   const listed = await readListing(
@@ -107,10 +110,13 @@ async function templates(connection: Connection): Promise<CheckResult> {
       compileTemplate(nonEmptyText(uriTemplate) ?? '')
     } catch (error) {
       if (!isResourceError(error)) throw error
-      const shown = printableText(String(uriTemplate))
-      return failedResult(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
+      const templateText = printableText(String(uriTemplate))
+      return failedResult(
+        `The template ${templateText} is malformed. ${error.message}`,
+        'Write it as RFC 6570 defines it.',
+      )
     }
-  return okResult(counted(listed.items.length, 'template'))
+  return okResult(countOf(listed.items.length, 'template'))
 }
 
 async function readListing(
@@ -159,19 +165,22 @@ async function checkResourceReads(
   const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
   for (const { uri } of small) {
-    const shown = printableText(String(uri))
+    const uriText = printableText(String(uri))
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
       const fault = await findSchemaViolation('ReadResourceResult', answer)
-      if (fault !== undefined) return failedResult(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
+      if (fault !== undefined) return failedResult(`The answer to reading ${uriText} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
         return failedResult(
-          `Reading ${shown} returns no content.`,
+          `Reading ${uriText} returns no content.`,
           'Return a content, or the error for a missing resource.',
         )
     } catch (error) {
       if (!isResourceError(error)) throw error
-      return failedResult(`${shown} is listed, but cannot be read. ${error.message}`, 'Look at the log of the server.')
+      return failedResult(
+        `${uriText} is listed, but cannot be read. ${error.message}`,
+        'Look at the log of the server.',
+      )
     }
   }
   return okResult(`${small.length} listed ${small.length === 1 ? 'resource' : 'resources'} read`)
@@ -194,8 +203,8 @@ async function subscribe(connection: Connection, resources: readonly WireObject[
     return okResult('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const found = `The server declares subscriptions, but one failed. ${error.message}`
-    return failedResult(found, 'Accept subscriptions, or do not declare "subscribe".')
+    const finding = `The server declares subscriptions, but one failed. ${error.message}`
+    return failedResult(finding, 'Accept subscriptions, or do not declare "subscribe".')
   }
 }
 
@@ -216,11 +225,11 @@ async function unknown(connection: Connection): Promise<CheckResult> {
     const code = Number(cause.code)
     const names = objectOf(cause.data).uri === uri
     if (code === -32_602 || code === -32_002) {
-      const found = `A URI without a resource: error ${code}${names ? ', which names the URI' : ''}`
+      const finding = `A URI without a resource: error ${code}${names ? ', which names the URI' : ''}`
       return names || code === -32_002
-        ? okResult(found)
+        ? okResult(finding)
         : warningResult(
-            `${found}, and does not name it.`,
+            `${finding}, and does not name it.`,
             'Put { "uri" } into the data of the error, so that it means "not found".',
           )
     }

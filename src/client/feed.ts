@@ -56,11 +56,11 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
       ...(prompts ? { promptsListChanged: true } : {}),
       ...(tools ? { toolsListChanged: true } : {}),
     }
-    const opened = await listen?.(filter).catch((error: unknown) => {
+    const subscription = await listen?.(filter).catch((error: unknown) => {
       if (!isUnknownMethodError(error)) throw error
     })
-    if (opened === undefined) return undefined
-    const { honoredFilter, closed, close } = opened
+    if (subscription === undefined) return undefined
+    const { honoredFilter, closed, close } = subscription
     const honoured = new Set(honoredFilter.resourceSubscriptions?.map(uriKey))
     return {
       told: {
@@ -82,16 +82,16 @@ const maxInFlight = 8
 /** The feed before revision 2026-07-28: one request for each URI, and over Streamable HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): FeedTerms {
   const { request, openStanding } = connection
-  const asked = new Set<string>()
+  const requestedUris = new Set<string>()
   let standing: ServerStream | undefined
 
   /** Opens the stream for notifications if the transport needs one. Resolves to false when the server has none. */
   const hears = async (): Promise<boolean> => {
     if (openStanding === undefined || standing !== undefined) return true
-    const opened = await openStanding()
-    standing = opened
-    void opened?.ended.then(() => void (standing === opened && lose()))
-    return opened !== undefined
+    const stream = await openStanding()
+    standing = stream
+    void stream?.ended.then(() => void (standing === stream && lose()))
+    return stream !== undefined
   }
   const subscribe = async (uri: string): Promise<boolean> => {
     try {
@@ -109,7 +109,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
   // Wait for the answers: a late request would undo a newer subscription to the same URI.
   const unsubscribe = (uris: readonly string[]): Promise<void> =>
     eachOf(uris, async (uri) => {
-      asked.delete(uri)
+      requestedUris.delete(uri)
       await request('resources/unsubscribe', { uri }, undefined).catch(() => {})
     })
   const silence = () => {
@@ -122,18 +122,18 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
     ask: async ({ uris, list, prompts, tools }) => {
       const hasLists = list || prompts || tools
       if ((uris.size > 0 || hasLists) && !(await hears())) return emptyChangeSet
-      const fresh = [...uris].filter((uri) => !asked.has(uri))
-      const heard: string[] = []
+      const fresh = [...uris].filter((uri) => !requestedUris.has(uri))
+      const acceptedUris: string[] = []
       try {
-        await eachOf(fresh, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
+        await eachOf(fresh, async (uri) => void ((await subscribe(uri)) && acceptedUris.push(uri)))
       } catch (error) {
-        await unsubscribe(heard)
+        await unsubscribe(acceptedUris)
         throw error
       }
-      for (const uri of heard) asked.add(uri)
-      await unsubscribe([...asked].filter((uri) => !uris.has(uri)))
-      if (asked.size === 0 && !hasLists) silence()
-      return { uris: new Set(asked), list, prompts, tools }
+      for (const uri of acceptedUris) requestedUris.add(uri)
+      await unsubscribe([...requestedUris].filter((uri) => !uris.has(uri)))
+      if (requestedUris.size === 0 && !hasLists) silence()
+      return { uris: new Set(requestedUris), list, prompts, tools }
     },
     // No request ends the subscriptions: the server drops them when the connection ends.
     close: silence,

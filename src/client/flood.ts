@@ -57,15 +57,15 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
   return {
     /** Counts the unasked messages of a transport from now on. Closes it when they exceed the budget by too many. */
     watch: (transport: Transport) => {
-      const asked = new Set<string | number>()
+      const ids = new Set<string | number>()
       const send = transport.send.bind(transport)
       transport.send = (message, options) => {
-        if ('method' in message && 'id' in message) asked.add(message.id)
+        if ('method' in message && 'id' in message) ids.add(message.id)
         return send(message, options)
       }
       let hear = transport.onmessage
       const counted: NonNullable<Transport['onmessage']> = (message, extra) => {
-        const isAnswer = !('method' in message) && message.id !== undefined && asked.delete(message.id)
+        const isAnswer = !('method' in message) && message.id !== undefined && ids.delete(message.id)
         if (isAnswer) bytes = 0
         else count(transport)
         if (!isCut) hear?.(message, extra)
@@ -108,9 +108,9 @@ export function paceLines(stream: Readable, flood: FloodLimit): void {
   const hearAll = async (pieces: readonly Buffer[]): Promise<void> => {
     stream.pause()
     for (const piece of pieces) {
-      const begun = performance.now()
+      const start = performance.now()
       if (!flood.isCut) hear(piece)
-      await flood.rest(performance.now() - begun)
+      await flood.rest(performance.now() - start)
     }
     stream.resume()
   }
@@ -129,12 +129,12 @@ function splitAtLineEnds(chunk: Uint8Array, lines: number): readonly Buffer[] {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const pieces: Buffer[] = []
   let start = 0
-  let ended = 0
+  let end = 0
   for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) {
-    if (++ended < lines) continue
+    if (++end < lines) continue
     pieces.push(bytes.subarray(start, at + 1))
     start = at + 1
-    ended = 0
+    end = 0
   }
   if (start < bytes.length || pieces.length === 0) pieces.push(bytes.subarray(start))
   return pieces
@@ -146,12 +146,12 @@ export function paceEvents(flood: FloodLimit): TransformStream<Uint8Array, Uint8
     transform: async (chunk, controller) => {
       for (const piece of splitAtLineEnds(chunk, eventLinesPerTurn)) {
         if (flood.isCut) return controller.terminate()
-        const begun = performance.now()
+        const start = performance.now()
         flood.addBytes(piece.length)
         controller.enqueue(piece)
         // The reader handles the piece before the next turn of the event loop.
         await turn()
-        await flood.rest(performance.now() - begun)
+        await flood.rest(performance.now() - start)
       }
     },
   })

@@ -61,18 +61,18 @@ export function sseTransport(
   flood: FloodLimit,
 ): SSEClientTransport {
   const bounded = boundedFetch(maxBytes, onTooLarge, flood)
-  let begun = false
+  let hasBegun = false
   const transport: SSEClientTransport = new SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
       if (!isEventSource(init)) return bounded(input, init)
       // A reconnected stream is a new session, which was never initialized: end the connection instead.
-      if (begun) {
+      if (hasBegun) {
         void transport.close()
         return new Response(null, { status: 204 })
       }
       const response = await bounded(input, init)
-      begun = response.ok
+      hasBegun = response.ok
       return response
     },
   })
@@ -93,12 +93,14 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimi
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
-    const asked = requestIdIn(init)
-    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(paceEvents(flood)) : whole
+    const requestId = requestIdIn(init)
+    const body = isStream ? whole.pipeThrough(readableEvents(requestId, hear)).pipeThrough(paceEvents(flood)) : whole
     const { status, statusText, headers } = response
     const answer = new Response(body, { status, statusText, headers })
     if (isStream || !response.ok) return answer
-    return Object.assign(answer, { json: async () => normalizeMessage(await parseLarge(await answer.text()), asked) })
+    return Object.assign(answer, {
+      json: async () => normalizeMessage(await parseLarge(await answer.text()), requestId),
+    })
   }
 }
 
@@ -113,7 +115,7 @@ function requestIdIn(init: RequestInit | undefined): string | number | undefined
  * instead. The fields `id`, `event` and `retry` are kept; comments lose their text.
  */
 function readableEvents(
-  asked: string | number | undefined,
+  requestId: string | number | undefined,
   hear: Hear | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder()
@@ -128,11 +130,11 @@ function readableEvents(
     const message = await parseLarge(data).catch(() => undefined)
     let text = message === undefined ? data : ''
     if (message !== undefined) {
-      const answer = normalizeMessage(message, asked)
-      const isLong = data.length >= partLength && asked !== undefined && memberOf(answer, 'id') === asked
+      const answer = normalizeMessage(message, requestId)
+      const isLong = data.length >= partLength && requestId !== undefined && memberOf(answer, 'id') === requestId
       if (isLong) hear?.(answer)
       // The SDK still has to see that the request was answered, and ignores an answer that comes a second time.
-      text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: asked, result: {} } : answer)
+      text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: requestId, result: {} } : answer)
     }
     const lines = [
       ...(id === undefined ? [] : [`id: ${id}`]),
@@ -168,10 +170,10 @@ function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): Tra
       length += chunk.length
       if (isStream) {
         // An event ends at an empty line, which two chunks can share.
-        const seen = Buffer.concat([tail, chunk])
-        const end = Math.max(seen.lastIndexOf('\n\n'), seen.lastIndexOf('\r\n\r\n'), seen.lastIndexOf('\r\r'))
-        if (end !== -1) length = seen.length - end
-        tail = seen.subarray(-3)
+        const bytes = Buffer.concat([tail, chunk])
+        const end = Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'), bytes.lastIndexOf('\r\r'))
+        if (end !== -1) length = bytes.length - end
+        tail = bytes.subarray(-3)
       }
       if (length <= maxBytes) return controller.enqueue(chunk)
       const error = tooLargeError(maxBytes)
@@ -202,13 +204,13 @@ async function openStanding(
   transport: StreamableHTTPClientTransport,
   fetching: typeof fetch,
   url: URL,
-  given: Readonly<Record<string, string>>,
+  extraHeaders: Readonly<Record<string, string>>,
   timeoutMs: number,
 ): Promise<ServerStream | undefined> {
   const { sessionId, protocolVersion } = transport
   const controller = new AbortController()
   const headers = {
-    ...given,
+    ...extraHeaders,
     accept: 'text/event-stream',
     ...(sessionId === undefined ? {} : { 'mcp-session-id': sessionId }),
     ...(protocolVersion === undefined ? {} : { 'mcp-protocol-version': protocolVersion }),

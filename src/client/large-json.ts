@@ -21,15 +21,15 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
   let depth = 0
   /** The open list, the position at which its next part begins, and whether a comma precedes that position. */
   let list: unknown[] | undefined
-  let begun = 0
+  let start = 0
   let isBehindComma = false
   const takePart = (end: number) => {
-    const part = text.slice(begun, end)
+    const part = text.slice(start, end)
     // There must be an item on both sides of a comma.
     const isEmptyList = text[end] === ']' && !isBehindComma
     if (part.trim() === '' && !isEmptyList) throw new SyntaxError('A list has a comma without an item.')
     for (const item of JSON.parse(`[${part}]`) as readonly unknown[]) list?.push(item)
-    begun = end + 1
+    start = end + 1
     isBehindComma = true
   }
   for (let at = 0; at < text.length; at++) {
@@ -40,7 +40,7 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
       frame += `${text.slice(framed, at)}[${lists.length}]`
       list = []
       lists.push(list)
-      begun = at + 1
+      start = at + 1
       isBehindComma = false
     } else if (character === '}' || character === ']') {
       if (depth-- !== listDepth || list === undefined) continue
@@ -48,7 +48,7 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
       takePart(at)
       list = undefined
       framed = at + 1
-    } else if (character === ',' && depth === listDepth && list !== undefined && at - begun >= leastLength) {
+    } else if (character === ',' && depth === listDepth && list !== undefined && at - start >= leastLength) {
       takePart(at)
       if (eventLoopYield.due()) await eventLoopYield.take()
     }

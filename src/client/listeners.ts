@@ -67,9 +67,9 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
       const before = own[kind]
       own[kind] = true
       try {
-        const told = await untilAborted(ask(), options?.signal)
-        own[kind] = told[kind]
-        return told[kind]
+        const changeSet = await untilAborted(ask(), options?.signal)
+        own[kind] = changeSet[kind]
+        return changeSet[kind]
       } catch (error) {
         own[kind] = before
         throw error
@@ -79,10 +79,10 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
       get uris() {
         return [...own.uris].filter((uri) => agreed().uris.has(uri))
       },
-      add: async (given, options) => {
+      add: async (newUris, options) => {
         options?.signal?.throwIfAborted()
         if (!all.has(own)) return []
-        const uris = [...new Set(given)]
+        const uris = [...new Set(newUris)]
         const fresh = uris.filter((uri) => !own.uris.has(uri))
         if (names.size + fresh.length > maxUris)
           throw invalid(`The limit of ${maxUris} URIs is reached. Unsubscribe from some.`, 'too-many', {
@@ -96,9 +96,9 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
         try {
           // The agreed set can be trusted only for URIs that were wanted all along: others may be unsubscribed at this moment.
           const isAgreed = fresh.length === 0 && uris.every((uri) => agreed().uris.has(uri))
-          const told = isAgreed ? agreed() : await untilAborted(ask(), options?.signal)
-          for (const uri of fresh) if (!told.uris.has(uri)) drop(uri)
-          return uris.filter((uri) => own.uris.has(uri) && told.uris.has(uri))
+          const changeSet = isAgreed ? agreed() : await untilAborted(ask(), options?.signal)
+          for (const uri of fresh) if (!changeSet.uris.has(uri)) drop(uri)
+          return uris.filter((uri) => own.uris.has(uri) && changeSet.uris.has(uri))
         } catch (error) {
           for (const uri of fresh) drop(uri)
           throw error
@@ -147,12 +147,12 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
 
 /** The part of a batch that a listener asked for; undefined if there is none. */
 function changeFor({ uris, list, prompts, tools }: Listening, batch: NotificationBatch) {
-  const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
+  const change = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
   const ofPrompts = batch.prompts === true && prompts
   const ofTools = batch.tools === true && tools
-  if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) return undefined
+  if (change.uris.length === 0 && !change.listed && !ofPrompts && !ofTools) return undefined
   return {
-    ...told,
+    ...change,
     ...(ofPrompts ? { prompts: true } : {}),
     ...(ofTools ? { tools: true } : {}),
     ...(batch.missed ? { missed: true as const } : {}),
@@ -175,18 +175,18 @@ export function createUriCounts() {
     add: (uri: string) => {
       counts.set(uri, (counts.get(uri) ?? 0) + 1)
       const key = uriKey(uri)
-      const known = spellings.get(key) ?? new Set<string>()
-      spellings.set(key, known.add(uri))
+      const forms = spellings.get(key) ?? new Set<string>()
+      spellings.set(key, forms.add(uri))
     },
     /** Subtracts a listener of a URI from the count. */
     remove: (uri: string) => {
-      const left = (counts.get(uri) ?? 0) - 1
-      if (left > 0) return void counts.set(uri, left)
+      const remaining = (counts.get(uri) ?? 0) - 1
+      if (remaining > 0) return void counts.set(uri, remaining)
       counts.delete(uri)
       const key = uriKey(uri)
-      const known = spellings.get(key)
-      known?.delete(uri)
-      if (known?.size === 0) spellings.delete(key)
+      const forms = spellings.get(key)
+      forms?.delete(uri)
+      if (forms?.size === 0) spellings.delete(key)
     },
     /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
     of: function* (uri: string): Iterable<string> {
@@ -244,9 +244,9 @@ export function createChangeStreamManager(
      *
      * @throws ResourceError when the stream cannot be opened; then the old stream stays.
      */
-    ask: async (wanted: ChangeSet): Promise<ChangeSet> => {
-      if (current !== undefined && suffices(current, wanted, spare)) return current.told
-      const next = isEmptyChangeSet(wanted) ? undefined : await open(wanted)
+    ask: async (changeSet: ChangeSet): Promise<ChangeSet> => {
+      if (current !== undefined && suffices(current, changeSet, spare)) return current.told
+      const next = isEmptyChangeSet(changeSet) ? undefined : await open(changeSet)
       // The old stream has carried the changes until now, so none is missed.
       replace(next)
       void next?.ended.then(() => {
@@ -261,8 +261,8 @@ export function createChangeStreamManager(
 }
 
 /** Whether a stream covers the wanted changes, and not many others. */
-function suffices({ asked, told }: ChangeStream, wanted: ChangeSet, spare: number): boolean {
-  if (isEmptyChangeSet(wanted) || asked > 2 * wanted.uris.size + spare) return false
+function suffices({ asked, told }: ChangeStream, changeSet: ChangeSet, spare: number): boolean {
+  if (isEmptyChangeSet(changeSet) || asked > 2 * changeSet.uris.size + spare) return false
   const kinds = ['list', 'prompts', 'tools'] as const
-  return kinds.every((kind) => told[kind] || !wanted[kind]) && [...wanted.uris].every((uri) => told.uris.has(uri))
+  return kinds.every((kind) => told[kind] || !changeSet[kind]) && [...changeSet.uris].every((uri) => told.uris.has(uri))
 }

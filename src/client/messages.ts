@@ -11,18 +11,18 @@ type RequestId = string | number
  * in their place: an optional member that is null is left out, and so are members that JSON-RPC does not know. An answer that cannot
  * be read becomes an error for the request: the SDK would drop it, and the request would wait for its time-out.
  *
- * @param asked Id of the request that the HTTP answer belongs to. An answer without an id gets it.
+ * @param requestId Id of the request that the HTTP answer belongs to. An answer without an id gets it.
  */
-export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
-  if (Array.isArray(value)) return value.map((one) => normalizeMessage(one, asked))
-  if (!isObject(value)) return asked === undefined ? value : errorResponse(asked, 'it is not an object')
+export function normalizeMessage(value: unknown, requestId?: RequestId): unknown {
+  if (Array.isArray(value)) return value.map((one) => normalizeMessage(one, requestId))
+  if (!isObject(value)) return requestId === undefined ? value : errorResponse(requestId, 'it is not an object')
   const { method, params } = value
   const id = isId(value.id) ? value.id : undefined
   if (typeof method === 'string') {
     const facts = isObject(params) ? { params: withoutNulls(params) } : {}
     return { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), method, ...facts }
   }
-  const answered = id ?? asked
+  const answered = id ?? requestId
   // The SDK refuses a value that is not a JSON-RPC message.
   if (answered === undefined || !('jsonrpc' in value || 'id' in value)) return value
   const fault = answerFault(value)
@@ -89,8 +89,8 @@ function capabilitiesIn({ capabilities }: WireObject): unknown {
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value
-  const kept = Object.entries(value).filter(([, one]) => one !== null)
-  return Object.fromEntries(kept.map(([key, one]) => [key, withoutNulls(one)]))
+  const members = Object.entries(value).filter(([, one]) => one !== null)
+  return Object.fromEntries(members.map(([key, one]) => [key, withoutNulls(one)]))
 }
 
 function errorResponse(id: RequestId, message: string): unknown {

@@ -139,10 +139,10 @@ function parseUrl(text: string): URL {
  * `unavailable` for every cause. Of the URL it holds only the origin and the path, so no secret in a query.
  */
 function urlFault(url: URL, error: unknown): ResourceError {
-  const shown = `${url.origin}${url.pathname}`
-  const cannot = (what: string) => unavailableError(`Cannot connect to ${shown}: ${what}`, error)
+  const address = `${url.origin}${url.pathname}`
+  const cannot = (what: string) => unavailableError(`Cannot connect to ${address}: ${what}`, error)
   const noServer = (how: string) =>
-    unavailableError(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
+    unavailableError(`There is no MCP server at ${address}: ${how}. Check the path, which is often /mcp.`, error)
   const status = errorHttpStatus(error)
   if ([404, 405, 501].includes(status)) return noServer(`it answered with HTTP ${status}`)
   const target =
@@ -150,12 +150,12 @@ function urlFault(url: URL, error: unknown): ResourceError {
   if (target !== undefined)
     return cannot(`it redirects to ${printableText(target)}, on another server. Connect to that, if you trust it.`)
   const refusal = error instanceof SdkHttpError ? rpcErrorOf(error.data.text) : error
-  const said = refusal instanceof ProtocolError ? ` It said: ${printableText(refusal.message)}` : ''
-  if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${said}`)
+  const quotation = refusal instanceof ProtocolError ? ` It said: ${printableText(refusal.message)}` : ''
+  if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${quotation}`)
   if (status === 403)
-    return cannot(`it refuses this client (HTTP 403). Send a token in the headers, or another token.${said}`)
+    return cannot(`it refuses this client (HTTP 403). Send a token in the headers, or another token.${quotation}`)
   if (isUnreadable(refusal)) return cannot(`its first answer is malformed: ${refusal.message}.`)
-  if (said !== '') return cannot(`it refused the first request.${said}`)
+  if (quotation !== '') return cannot(`it refused the first request.${quotation}`)
   if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look at its log.`)
   if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
@@ -178,8 +178,8 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   if (code !== undefined)
     return unavailableError(`The command ${command} cannot be started (${code}). Check that you may run it.`, error)
-  const said = words === '' ? '' : ` It said: ${words}`
-  const sentence = (what: string) => unavailableError(`${what}${said}`, error)
+  const quotation = words === '' ? '' : ` It said: ${words}`
+  const sentence = (what: string) => unavailableError(`${what}${quotation}`, error)
   if (isTimeout(error))
     return sentence(
       `The command ${command} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,

@@ -24,8 +24,8 @@ export async function findOutputViolation(schema: WireObject, structured: unknow
     if (performance.now() > endsAt) throw new Error('The check takes too long.')
   }
   try {
-    const checked = checkable(schema, { visit, isWhole: !isUncheckedInPart(schema) }) as WireObject
-    const answer = new CfWorkerJsonSchemaValidator().getValidator(checked)(structured)
+    const schemaToCheck = checkable(schema, { visit, isWhole: !isUncheckedInPart(schema) }) as WireObject
+    const answer = new CfWorkerJsonSchemaValidator().getValidator(schemaToCheck)(structured)
     if (answer.valid) return undefined
     // The last error is the innermost one: `#/sum: Instance type "string" is invalid.`
     return answer.errorMessage?.split(/(?:^|; )#/).at(-1) ?? 'no reason'
@@ -36,7 +36,7 @@ export async function findOutputViolation(schema: WireObject, structured: unknow
 }
 
 /** Keywords whose members are schemas by name, and keywords with values that are not schemas. */
-const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
+const keywords = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
 const values = new Set(['const', 'enum', 'default', 'examples'])
 /** Keywords that are not checked, because a check of them may take any time. */
 const unchecked = new Set(['pattern', 'patternProperties', 'uniqueItems', '$dynamicRef', '$recursiveRef'])
@@ -50,7 +50,9 @@ function isUncheckedInPart(schema: unknown): boolean {
   return Object.entries(schema).some(([key, value]) => {
     if (unchecked.has(key)) return true
     if (values.has(key)) return false
-    return named.has(key) && isObject(value) ? Object.values(value).some(isUncheckedInPart) : isUncheckedInPart(value)
+    return keywords.has(key) && isObject(value)
+      ? Object.values(value).some(isUncheckedInPart)
+      : isUncheckedInPart(value)
   })
 }
 
@@ -76,7 +78,7 @@ function checkable(schema: unknown, checking: Checking): unknown {
       .filter(([key]) => !isLeftOut(key))
       .map(([key, value]) => {
         if (values.has(key)) return [key, value]
-        if (named.has(key) && isObject(value)) {
+        if (keywords.has(key) && isObject(value)) {
           const schemas = Object.entries(value).map(([name, one]) => [name, checkable(one, checking)])
           return [key, Object.fromEntries(schemas)]
         }

@@ -44,9 +44,9 @@ export type Requests = ReturnType<typeof createRequests>
 export function createRequests(ask: SendRequest, decode = decodeBase64, convertItems?: ConvertItems) {
   const pageOf = async <T>(
     answer: WireObject,
-    read: (answer: WireObject, convertItems?: ConvertItems) => Promise<Omit<Page<T>, 'nextCursor'>>,
+    parseAnswer: (answer: WireObject, convertItems?: ConvertItems) => Promise<Omit<Page<T>, 'nextCursor'>>,
   ): Promise<Page<T>> => ({
-    ...(await read(answer, convertItems)),
+    ...(await parseAnswer(answer, convertItems)),
     ...defined({ nextCursor: cursorOf(answer) }),
   })
   return {
@@ -65,15 +65,15 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
       return { contents: contentsOf(answer, uri, decode), cache: cacheHintOf(answer) }
     },
     /** Completes a variable of `ref`: a resource template or a prompt. */
-    complete: async (ref: WireObject, { argument, arguments: given }: VariableCompletionRequest, options: Options) => {
+    complete: async (ref: WireObject, { argument, arguments: values }: VariableCompletionRequest, options: Options) => {
       const context =
-        given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
+        values === undefined || values.size === 0 ? {} : { context: { arguments: Object.fromEntries(values) } }
       return completionOf(await ask('completion/complete', { ref, argument, ...context }, options))
     },
     prompts: async (cursor: Cursor, options: Options) =>
       pageOf(await ask('prompts/list', defined({ cursor }), options), promptPageOf),
-    prompt: async (name: string, given: ReadonlyMap<string, string> = new Map(), options?: CallOptions) =>
-      filledPromptOf(await ask('prompts/get', { name, arguments: Object.fromEntries(given) }, options), decode),
+    prompt: async (name: string, values: ReadonlyMap<string, string> = new Map(), options?: CallOptions) =>
+      filledPromptOf(await ask('prompts/get', { name, arguments: Object.fromEntries(values) }, options), decode),
   }
 }
 

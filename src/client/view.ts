@@ -45,12 +45,12 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
   )
   const complete = async (
     ref: WireObject,
-    { arguments: given, ...asked }: VariableCompletionRequest,
+    { arguments: values, ...asked }: VariableCompletionRequest,
     options: CallOptions | undefined,
   ) => {
     const hasContext = link.connection.revision >= contextSince
     try {
-      return await requests.complete(ref, { ...asked, ...(hasContext ? defined({ arguments: given }) : {}) }, options)
+      return await requests.complete(ref, { ...asked, ...(hasContext ? defined({ arguments: values }) : {}) }, options)
     } catch (error) {
       if (isUnknownMethodError(error)) return { values: [] }
       throw error
@@ -60,7 +60,7 @@ export function createRemoteView(link: ServerLink, changes: RemoteChanges): Remo
   const prompts: PromptView = {
     ...(tells.prompts ? { live: true } : {}),
     list: (query, options) => paged(query?.cursor, (cursor) => requests.prompts(cursor, options)),
-    get: ({ name, arguments: given }, options) => requests.prompt(name, given, options),
+    get: ({ name, arguments: values }, options) => requests.prompt(name, values, options),
     complete: ({ name, ...asked }, options) => complete({ type: 'ref/prompt', name }, asked, options),
   }
 
@@ -191,9 +191,9 @@ function createGathering(
 ) {
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
   /** Number of changes of the list so far. A list that was requested before a change is not cached. */
-  let changed = 0
-  const heard = (change: ViewChange): ViewChange => {
-    if (change.listed) [gathered, changed] = [undefined, changed + 1]
+  let changeCount = 0
+  const noteChange = (change: ViewChange): ViewChange => {
+    if (change.listed) [gathered, changeCount] = [undefined, changeCount + 1]
     return change
   }
 
@@ -217,9 +217,9 @@ function createGathering(
 
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     if (gathered !== undefined && performance.now() <= gathered.until) return gathered.resources
-    const begun = changed
+    const changeCountBefore = changeCount
     const resources = await gather(options)
-    if (begun === changed) gathered = { resources, until: performance.now() + gatheredMs }
+    if (changeCountBefore === changeCount) gathered = { resources, until: performance.now() + gatheredMs }
     return resources
   }
 
@@ -235,7 +235,7 @@ function createGathering(
     return undefined
   }
 
-  return { gatherOnce, gatheredDirectory, heard }
+  return { gatherOnce, gatheredDirectory, heard: noteChange }
 }
 
 /**
@@ -311,9 +311,9 @@ function createRemoteTools(link: ServerLink, paged: Paged): RemoteTools {
         const items = await flatMapInSlices(requiredList(answer, 'tools'), (item) => toolsOf(item).flatMap(withHeaders))
         return { items, ...defined({ nextCursor: cursorOf(answer) }) }
       }),
-    call: async ({ name, paramHeaders = [], outputSchema }, given, options) => {
-      const headers = headersOfCall(paramHeaders, given)
-      const answer = await link.request('tools/call', { name, arguments: given }, { ...options, headers })
+    call: async ({ name, paramHeaders = [], outputSchema }, args, options) => {
+      const headers = headersOfCall(paramHeaders, args)
+      const answer = await link.request('tools/call', { name, arguments: args }, { ...options, headers })
       const { content, structuredContent, isError } = answer
       const blocks = Array.isArray(content) ? content.flatMap((item) => blockOf(objectOf(item)) ?? []) : []
       const structured = isObject(structuredContent) ? structuredContent : undefined

@@ -94,11 +94,11 @@ export function parseMounts({ _meta }: WireObject): readonly Resource[] | undefi
  * @param decode Decodes base64 (RFC 4648, section 4). A browser passes its own function.
  * @throws ResourceError `internal` for a content that is neither text nor base64.
  */
-export function contentsOf(answer: WireObject, asked: string, decode = decodeBase64): readonly ResourceContent[] {
+export function contentsOf(answer: WireObject, requestUri: string, decode = decodeBase64): readonly ResourceContent[] {
   return requiredList(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
-      uri: wireUri(wire) ?? asked,
+      uri: wireUri(wire) ?? requestUri,
       ...defined({
         name: nonEmptyText(wire.name),
         title: nonEmptyText(wire.title),

@@ -212,15 +212,15 @@ export async function loadAuth(
       continue
     }
     const at = path('issuers', index, 'introspection', 'clientSecret')
-    const found = await resolveSecret(introspection.clientSecret, { folder, env })
-    if ('message' in found) findings.push({ path: at, ...found })
-    else if (/^(?:undefined|null)$/.test(found.value))
+    const secret = await resolveSecret(introspection.clientSecret, { folder, env })
+    if ('message' in secret) findings.push({ path: at, ...secret })
+    else if (/^(?:undefined|null)$/.test(secret.value))
       findings.push({
         path: at,
-        message: `The secret is the word ${found.value}, which usually comes from a variable that is not set.`,
+        message: `The secret is the word ${secret.value}, which usually comes from a variable that is not set.`,
         fix: 'Put the secret of the client into the variable or the file.',
       })
-    else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })
+    else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: secret.value } })
     const source = introspection.clientSecret
     if ('file' in source) refuseServed(resolve(folder, source.file), at, 'with the secret')
   }

@@ -72,12 +72,12 @@ export async function openCatalog(
     cursorSecret,
     ownCursorSecret,
     earlierCursorSecrets = [],
-    store: kept,
+    store: storeOptions,
     lazily = false,
     replicas: isReplica = false,
     ...rest
   } = settings
-  const store = kept === undefined ? undefined : createLazyStore(kept, log)
+  const store = storeOptions === undefined ? undefined : createLazyStore(storeOptions, log)
   const sharedStore = isReplica ? store : undefined
   const replicas =
     sharedStore === undefined ? undefined : (await import('./replicas.ts')).lazyChangeLog(sharedStore, log)
@@ -109,11 +109,11 @@ export async function openCatalog(
   try {
     if (lazily) mounts.push(...(await Promise.all(planned.map((mount, index) => openLazily(mount, settingsOf(index))))))
     else {
-      const opened = await Promise.allSettled(planned.map((mount, index) => openMount(mount, settingsOf(index))))
-      mounts.push(...opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])))
-      for (const result of opened) if (result.status === 'rejected') throw result.reason
+      const results = await Promise.allSettled(planned.map((mount, index) => openMount(mount, settingsOf(index))))
+      mounts.push(...results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])))
+      for (const result of results) if (result.status === 'rejected') throw result.reason
     }
-    const made = createCatalog({
+    const innerCatalog = createCatalog({
       mounts: [...mounts, ...(spilling === undefined ? [] : [spilling.mount])],
       log,
       ...defined({ pages, changes }),
@@ -132,16 +132,16 @@ export async function openCatalog(
       ...(cursors === undefined ? {} : { secret: Buffer.from(cursors) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
     })
-    catalog = made
+    catalog = innerCatalog
     return {
-      ...made,
+      ...innerCatalog,
       openings: () => planned.map((mount, index) => ({ mount, state: mounts[index]?.openingState?.() ?? 'open' })),
       openAll: async () => {
-        const opened = await Promise.allSettled(mounts.map((mount) => mount.open?.()))
-        return mounts.flatMap(({ address }, index) => (opened[index]?.status === 'rejected' ? [address] : []))
+        const results = await Promise.allSettled(mounts.map((mount) => mount.open?.()))
+        return mounts.flatMap(({ address }, index) => (results[index]?.status === 'rejected' ? [address] : []))
       },
       close: () =>
-        made
+        innerCatalog
           .close()
           .finally(() => replicas?.close())
           .finally(() => store?.close()),
@@ -191,8 +191,8 @@ function refinedOnce(planned: PlannedMount): PlannedMount {
 async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
   try {
     const keys = (await store.open()).collection('keys')
-    const made = await keys.put({ key: 'versions', value: randomBytes(32) }, { absent: true })
-    return (made ?? (await keys.get('versions')))?.value
+    const row = await keys.put({ key: 'versions', value: randomBytes(32) }, { absent: true })
+    return (row ?? (await keys.get('versions')))?.value
   } catch (error) {
     if (isResourceError(error, 'unavailable')) return undefined
     throw error

@@ -38,8 +38,8 @@ export function createDeliveries(store: LazyStore, log: Log) {
     latest: async (limit: number, subscription?: string): Promise<readonly Delivery[]> => {
       const rows = (await store.open()).collection(collection)
       const query = subscription === undefined ? {} : { term: subscription }
-      const found = await rows.list({ newest: true, limit, values: true, ...query })
-      return found.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
+      const deliveryRows = await rows.list({ newest: true, limit, values: true, ...query })
+      return deliveryRows.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
     },
     /** Waits until everything is written. */
     close: async (): Promise<void> => void (await last),

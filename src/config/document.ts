@@ -98,14 +98,14 @@ function* duplicatesIn(node: Node, path: readonly PathStep[]): Generator<{ node:
 
 /** Returns the offset of a value or its key. Of duplicate keys, the last one applies. */
 function offsetOf(tree: Node, path: readonly PathStep[], at: 'key' | 'value'): number {
-  let found = { key: tree, value: tree }
+  let member = { key: tree, value: tree }
   for (const step of path) {
-    const next = typeof step === 'number' ? itemAt(found.value, step) : memberAt(found.value, step)
+    const next = typeof step === 'number' ? itemAt(member.value, step) : memberAt(member.value, step)
     // A missing member is reported at the key of its parent.
-    if (next === undefined) return found.key.offset
-    found = next
+    if (next === undefined) return member.key.offset
+    member = next
   }
-  return found[at].offset
+  return member[at].offset
 }
 
 function itemAt(array: Node, index: number) {

@@ -21,15 +21,15 @@ const converted = new WeakMap<object, z.ZodType>()
 
 /** Rebuilds a recorded schema in zod: every function and method that made it is called again. */
 function toZod(schema: Schema<unknown>): z.ZodType {
-  const known = converted.get(schema)
-  if (known !== undefined) return known
+  const cachedType = converted.get(schema)
+  if (cachedType !== undefined) return cachedType
   const { before, method, args } = schema.step
   const target = (before === undefined ? z : toZod(before)) as unknown as Readonly<Record<string, unknown>>
   const make = target[method]
   if (typeof make !== 'function') throw new TypeError(`zod has no ${method}`)
-  const made = make.apply(target, args.map(withZod)) as z.ZodType
-  converted.set(schema, made)
-  return made
+  const zodType = make.apply(target, args.map(withZod)) as z.ZodType
+  converted.set(schema, zodType)
+  return zodType
 }
 
 /** Converts the schemas in an argument, which is a schema, a list of schemas, or an object with schemas as members. */
@@ -84,9 +84,9 @@ export async function formatConfigSchema(): Promise<string> {
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
-      const wanted = typeNames[issue.expected] ?? issue.expected
-      if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
-      return refusal(`The value is ${describeType(issue.input)}.`, `It must be ${wanted}.`)
+      const expected = typeNames[issue.expected] ?? issue.expected
+      if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${expected}.`)
+      return refusal(`The value is ${describeType(issue.input)}.`, `It must be ${expected}.`)
     }
     case 'invalid_value':
       return unknownWordRefusal(issue.input, issue.values.map(String), 'value')
@@ -117,11 +117,11 @@ function describeDiscriminator({
 }: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
   const value =
     typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
-  const known = Array.isArray(options) ? options.map(String) : []
+  const choices = Array.isArray(options) ? options.map(String) : []
   if (value === undefined)
-    return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
-  const unknown = unknownWordRefusal(value, known, discriminator)
-  const isNear = typeof value === 'string' && nearestWord(value, known) !== undefined
+    return refusal('The key is missing.', `Add it: ${choices.map((name) => JSON.stringify(name)).join(' or ')}.`)
+  const unknown = unknownWordRefusal(value, choices, discriminator)
+  const isNear = typeof value === 'string' && nearestWord(value, choices) !== undefined
   return isNear
     ? unknown
     : `${unknown} To use a source of your own, write the path of its module, such as "./my-source.js", or the name of its package.`

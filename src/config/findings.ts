@@ -16,8 +16,8 @@ type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
-    const known = JSON.parse(issue.message) as readonly string[]
-    return issue.keys.map((key) => ({ path: [...path, key], ...unknownKeyRefusal(key, known), at: 'key' }))
+    const keys = JSON.parse(issue.message) as readonly string[]
+    return issue.keys.map((key) => ({ path: [...path, key], ...unknownKeyRefusal(key, keys), at: 'key' }))
   }
   if (issue.code === 'invalid_union' && issue.discriminator === undefined) {
     // The branch of the union whose type matched gives a better message than "none of several types".
@@ -31,19 +31,19 @@ export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
 /** Finds addresses that are malformed, or that overlap with another address. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
-  const seen: { readonly address: string; readonly parsed: Address }[] = []
+  const earlierAddresses: { readonly address: string; readonly parsed: Address }[] = []
   for (const address of addresses) {
     const path = ['mounts', address]
     try {
-      const parsed = parseAddress(address)
-      const other = seen.find((mount) => isOverlapping(parsed, mount.parsed))
-      seen.push({ address, parsed })
+      const mountAddress = parseAddress(address)
+      const other = earlierAddresses.find((mount) => isOverlapping(mountAddress, mount.parsed))
+      earlierAddresses.push({ address, parsed: mountAddress })
       if (other !== undefined)
         findings.push({
           path,
           message:
-            other.parsed.text === parsed.text && other.address !== address
-              ? `The address overlaps with ${JSON.stringify(other.address)}: both are ${parsed.text}.`
+            other.parsed.text === mountAddress.text && other.address !== address
+              ? `The address overlaps with ${JSON.stringify(other.address)}: both are ${mountAddress.text}.`
               : `The address overlaps with ${JSON.stringify(other.address)}.`,
           fix: 'Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
         })
@@ -74,14 +74,14 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
 
 /** Finds mounts that accept posts over HTTP at the same path. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
-  const seen = new Map<string, string>()
+  const keysByAddress = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
     const writers: unknown = sourceNamed(memberOf(mount, 'provider'))?.writers?.(objectOf(mount))
     const isWritten = Array.isArray(writers) && writers.length > 0
     if (!isAddress(address) || !isWritten) return []
     const path = postPath(address)
-    const other = seen.get(path)
-    seen.set(path, address)
+    const other = keysByAddress.get(path)
+    keysByAddress.set(path, address)
     if (other === undefined) return []
     const message = `Clients would post results for this mount to ${path}, which is also the path for ${JSON.stringify(other)}.`
     return [{ path: ['mounts', address, 'write'], message, fix: 'Give one of the two mounts another address.' }]
@@ -107,9 +107,9 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
     }
     return (Array.isArray(over) ? over : []).flatMap((one: unknown, index) => {
       if (typeof one !== 'string') return []
-      const known = isAddress(one) ? providers.get(textOf(one)) : undefined
-      const isSearch = sourceNamed(known)?.searches !== undefined
-      if (known !== undefined && !isSearch) return []
+      const providerName = isAddress(one) ? providers.get(textOf(one)) : undefined
+      const isSearch = sourceNamed(providerName)?.searches !== undefined
+      if (providerName !== undefined && !isSearch) return []
       const message = isSearch
         ? 'A search cannot search another search.'
         : `Nothing is mounted at ${JSON.stringify(one)}.`
@@ -121,10 +121,10 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
 /** Finds addresses in client profiles at which nothing is mounted. A client with no other address would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clientsSchema.safeParse(memberOf(config, 'clients'))
-  const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
+  const addressTexts = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
   return (data?.profiles ?? []).flatMap(({ list }, profile) =>
     (list?.mounts ?? []).flatMap((address, index) => {
-      if (isAddress(address) && known.has(parseAddress(address).text)) return []
+      if (isAddress(address) && addressTexts.has(parseAddress(address).text)) return []
       const path = ['clients', 'profiles', profile, 'list', 'mounts', index]
       return [
         { path, message: 'Nothing is mounted at this address.', fix: 'Write the address of a mount, or remove it.' },
@@ -143,7 +143,7 @@ function isAddress(text: string): boolean {
 }
 
 /** The members that replicas must share, and how to write each. */
-const needed = {
+const requirements = {
   store: 'Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
@@ -159,7 +159,7 @@ export function replicasFindings(value: unknown): readonly Finding[] {
   }
   return [
     ...(webhooks === undefined ? [] : [{ path: ['events', 'webhooks'], ...alone }]),
-    ...Object.entries(needed).flatMap(([key, fix]) =>
+    ...Object.entries(requirements).flatMap(([key, fix]) =>
       document[key] === undefined
         ? [{ path: ['replicas'], message: `Replicas need "${key}", which is missing.`, fix }]
         : [],

@@ -112,22 +112,22 @@ function isInPath(program: string): boolean {
 
 /** Returns the usual folders of prompts that contain a Markdown file other than a README. */
 async function promptsIn(folder: string): Promise<readonly string[]> {
-  const found: string[] = []
+  const names: string[] = []
   for (const name of promptFolders)
     await lookInto(folder, name, (entries) => {
-      if (entries.some((file) => /\.md$/i.test(file.name) && !/^readme\.md$/i.test(file.name))) found.push(name)
+      if (entries.some((file) => /\.md$/i.test(file.name) && !/^readme\.md$/i.test(file.name))) names.push(name)
     })
-  return found
+  return names
 }
 
 /** Returns the usual folders of skills that contain a skill. */
 async function skillsIn(folder: string): Promise<readonly string[]> {
-  const found: string[] = []
+  const names: string[] = []
   for (const name of skillFolders)
     await lookInto(folder, name, (entries, at) => {
-      if (entries.some((entry) => entry.isDirectory() && pathExists(join(at, entry.name, 'SKILL.md')))) found.push(name)
+      if (entries.some((entry) => entry.isDirectory() && pathExists(join(at, entry.name, 'SKILL.md')))) names.push(name)
     })
-  return found
+  return names
 }
 
 /** Examines the entries of a subfolder, if it exists. A symbolic link is skipped, because it may lead anywhere. */

@@ -83,27 +83,27 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   // The parser guesses after a syntax fault: report no other faults.
   if (faults.length > 0) return { problems: faults }
 
-  const written = mountsIn(document.value)
+  const writtenMounts = mountsIn(document.value)
   const isWhole = isTrusted === undefined || (await isTrusted(content))
-  const outside = await loadOutsideSources(written, folder, isWhole)
-  const schemas = await loadMountSchemas(written.values(), outside.sources)
-  const parsed = await judge(document.value, schemas, outside.sources)
+  const outside = await loadOutsideSources(writtenMounts, folder, isWhole)
+  const schemas = await loadMountSchemas(writtenMounts.values(), outside.sources)
+  const checkedValue = await judge(document.value, schemas, outside.sources)
   const withheld = isWhole ? [] : withheldParts(document.value, folder, schemas)
   // Secrets are fetched and paths are checked only for the trusted parts.
-  const used = withoutParts(Object(document.value) as object, withheld)
-  const mounts = mountsIn(used)
-  const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder, schemas))?.[0]
-  const cursors = await loadCursorSecrets(memberOf(used, 'cursorSecret'), { folder, env, servedBy })
-  const authorization = await loadAuth(memberOf(memberOf(used, 'http'), 'auth'), { folder, env, servedBy })
-  const kept = await loadStoreSettings(memberOf(used, 'store'), mounts, { folder, env, servedBy })
+  const usedConfig = withoutParts(Object(document.value) as object, withheld)
+  const mounts = mountsIn(usedConfig)
+  const servedBy = (path: string) => [...writtenMounts].find(([, mount]) => isServed(path, mount, folder, schemas))?.[0]
+  const cursors = await loadCursorSecrets(memberOf(usedConfig, 'cursorSecret'), { folder, env, servedBy })
+  const authorization = await loadAuth(memberOf(memberOf(usedConfig, 'http'), 'auth'), { folder, env, servedBy })
+  const storeSettings = await loadStoreSettings(memberOf(usedConfig, 'store'), mounts, { folder, env, servedBy })
   const values = [
     ...outside.findings,
     ...authorization.findings,
-    ...kept.findings,
-    ...postingFindings(written),
-    ...clientFindings(document.value, [...written.keys()]),
-    ...(await sourceFindings(written, schemas, { folder, servedBy })),
-    ...searchFindings(written),
+    ...storeSettings.findings,
+    ...postingFindings(writtenMounts),
+    ...clientFindings(document.value, [...writtenMounts.keys()]),
+    ...(await sourceFindings(writtenMounts, schemas, { folder, servedBy })),
+    ...searchFindings(writtenMounts),
     ...twinFindings(mounts),
     ...cursors.findings,
     ...replicasFindings(document.value),
@@ -115,28 +115,30 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     address,
     problem: locateFinding(document, finding),
   }))
-  const found = [
+  const configProblems = [
     ...duplicates,
-    ...('issues' in parsed ? parsed.issues : [])
+    ...('issues' in checkedValue ? checkedValue.issues : [])
       .flatMap(issueFindings)
       .filter(({ path }) => !outside.findings.some((finding) => String(finding.path) === String(path)))
       .map((finding) => locateFinding(document, finding, finding.at)),
-    ...addressFindings([...written.keys()]).map((finding) => locateFinding(document, finding, 'key')),
-    ...overviewFindings(document.value, [...written.keys()]).map((finding) => locateFinding(document, finding, 'key')),
+    ...addressFindings([...writtenMounts.keys()]).map((finding) => locateFinding(document, finding, 'key')),
+    ...overviewFindings(document.value, [...writtenMounts.keys()]).map((finding) =>
+      locateFinding(document, finding, 'key'),
+    ),
     ...values.map((finding) => locateFinding(document, finding)),
   ]
-  const problems = [...found, ...absent.map(({ problem }) => problem)]
-  if ('issues' in parsed || (admitsAbsent ? found : problems).length > 0)
+  const problems = [...configProblems, ...absent.map(({ problem }) => problem)]
+  if ('issues' in checkedValue || (admitsAbsent ? configProblems : problems).length > 0)
     return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
-  const trusted = withoutParts(parsed.data, withheld)
+  const trusted = withoutParts(checkedValue.data, withheld)
   const { cursorSecret: _, $schema: __, store: ___, ...config } = trusted
   const [cursorSecret, ...earlierCursorSecrets] = cursors.values
   const sealing = cursorSecret === undefined ? {} : { cursorSecret, earlierCursorSecrets }
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
   const secrets = await resolveSecrets(trusted, { folder, env })
-  const rest = { file: absolute, folder, secrets, store: kept.store, isTrusted: isWhole, withheld, absent }
-  const opened = withModules(config.mounts, outside.modules)
-  return { config: { ...config, mounts: opened, ...rest, ...sealing, ...auth } }
+  const rest = { file: absolute, folder, secrets, store: storeSettings.store, isTrusted: isWhole, withheld, absent }
+  const openMounts = withModules(config.mounts, outside.modules)
+  return { config: { ...config, mounts: openMounts, ...rest, ...sealing, ...auth } }
 }
 
 /** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
@@ -162,10 +164,10 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
     const { loadOutsideSource, outsideModuleUrl } = await import('../providers/outside.ts')
     const url = outsideModuleUrl(name, folder)
     if (url === undefined) continue
-    const loaded = isTrusted ? await loadOutsideSource(name, url) : undefined
-    if (loaded !== undefined && 'fix' in loaded) findings.push({ path: ['mounts', address, 'provider'], ...loaded })
+    const source = isTrusted ? await loadOutsideSource(name, url) : undefined
+    if (source !== undefined && 'fix' in source) findings.push({ path: ['mounts', address, 'provider'], ...source })
     else {
-      sources.set(name, loaded)
+      sources.set(name, source)
       modules.set(name, url)
     }
   }
@@ -175,11 +177,11 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
 /** Replaces the name of each source from outside by the URL of its module. */
 function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, string>): ConfigFile['mounts'] {
   if (modules.size === 0) return mounts
-  const opened = Object.entries(mounts).map(([address, mount]) => [
+  const entries = Object.entries(mounts).map(([address, mount]) => [
     address,
     { ...mount, provider: modules.get(mount.provider) ?? mount.provider },
   ])
-  return Object.fromEntries(opened)
+  return Object.fromEntries(entries)
 }
 
 function missingFileProblem(file: string, error: unknown): ConfigProblem {
@@ -203,7 +205,7 @@ async function absences(
   folder: string,
   schemas: MountSchemas,
 ): Promise<readonly { readonly address: string; readonly finding: Finding }[]> {
-  const looked = [...mounts].map(async ([address, mount]) => {
+  const examinations = [...mounts].map(async ([address, mount]) => {
     const findings = await Promise.all(
       pathsOf(mount, schemas).map(({ key, kind, name }) =>
         pathExistenceFindings(kind === 'file' ? kind : 'folder', resolveConfigPath(name, folder), [
@@ -215,7 +217,7 @@ async function absences(
     )
     return findings.flat().map((finding) => ({ address, finding }))
   })
-  return (await Promise.all(looked)).flat()
+  return (await Promise.all(examinations)).flat()
 }
 
 /** The files and folders that a mount needs, if their names are valid. */
@@ -244,10 +246,10 @@ async function sourceFindings(
   schemas: MountSchemas,
   context: Omit<FindingContext, 'address'>,
 ): Promise<readonly Finding[]> {
-  const found = await Promise.all(
+  const findings = await Promise.all(
     [...mounts].map(([address, mount]) => schemas.findingsOf(mount, { ...context, address })),
   )
-  return found.flat()
+  return findings.flat()
 }
 
 /** Finds mounts with "languages" whose access rules hide paths: a document would name its hidden translations. */
@@ -267,8 +269,8 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
   // `audit` has a member `file`, as a source of a secret has. But that file is a log, which may be very long.
   const { audit: _, ...others } = config
-  const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
-  return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))
+  const secrets = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
+  return secrets.flatMap((secret) => ('value' in secret ? [secret.value] : []))
 }
 
 function listenFindings(config: unknown): readonly Finding[] {
@@ -291,11 +293,11 @@ function pathFindings(config: unknown): readonly Finding[] {
   const http = memberOf(config, 'http')
   const path = memberOf(http, 'path')
   if (typeof path !== 'string') return []
-  const taken = ['/healthz', '/readyz', '/llms.txt']
-  if (![undefined, false].some((value) => memberOf(http, 'metrics') === value)) taken.push('/metrics')
-  if (memberOf(http, 'sse') === true) taken.push('/sse', '/messages')
+  const reservedPaths = ['/healthz', '/readyz', '/llms.txt']
+  if (![undefined, false].some((value) => memberOf(http, 'metrics') === value)) reservedPaths.push('/metrics')
+  if (memberOf(http, 'sse') === true) reservedPaths.push('/sse', '/messages')
   const isLink = path.startsWith('/content/') && memberOf(http, 'contentLinks') !== false
-  if (!isLink && !taken.includes(path)) return []
+  if (!isLink && !reservedPaths.includes(path)) return []
   const message = `The server uses the path ${path} for something else, so no client could reach the MCP endpoint.`
   return [{ path: ['http', 'path'], message, fix: 'Write another path, such as "/mcp".' }]
 }

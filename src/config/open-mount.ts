@@ -28,8 +28,8 @@ import type { MountConfig } from './schema.ts'
  *
  * @throws ResourceError of the kind that the provider threw; the message names the address.
  */
-export async function openMount(planned: PlannedMount, given: MountSettings): Promise<Mount> {
-  const settings = withMountLog(planned, given)
+export async function openMount(planned: PlannedMount, mountSettings: MountSettings): Promise<Mount> {
+  const settings = withMountLog(planned, mountSettings)
   try {
     return mountOf(planned, await openSource(planned, settings), settings)
   } catch (error) {
@@ -48,8 +48,8 @@ function withMountLog({ address }: PlannedMount, settings: MountSettings): Mount
 export type DeferredMount = Mount & Pick<DeferredProvider, 'open' | 'openingState'>
 
 /** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
-function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
-  const settings = withMountLog(planned, given)
+function deferMount(planned: PlannedMount, mountSettings: MountSettings): DeferredMount {
+  const settings = withMountLog(planned, mountSettings)
   const { log } = settings
   const open = () => openSource(planned, settings)
   const options = { abilities: methodsOf(planned.config), log }
@@ -95,14 +95,15 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 }
 
 /** Makes a mount of an open provider, with the limits and access rules of its configuration. */
-function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
+function mountOf({ address, aliases, config }: PlannedMount, provider: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
   const source = mountSource(config)
-  const told = link === undefined ? opened : linked(opened, { link, ...defined({ except: source.isUnlinked }) })
+  const mountProvider =
+    link === undefined ? provider : linked(provider, { link, ...defined({ except: source.isUnlinked }) })
   return {
     address,
-    provider: limited(told, {
+    provider: limited(mountProvider, {
       ...limits,
       ...defined({ timeoutMs: timeout, pauseMs: pause }),
       log: settings.log,
@@ -171,11 +172,11 @@ async function openProvider(planned: PlannedMount, settings: MountSettings): Pro
 
 function openContext(
   planned: PlannedMount,
-  { key: given, versionKey, replicas: _, mountNumber: __, ...settings }: MountSettings,
+  { key: configuredKey, versionKey, replicas: _, mountNumber: __, ...settings }: MountSettings,
 ): OpenContext {
   const { address, config, folder, confined } = planned
   const { log, scrubber } = settings
-  const redaction = async () => ({ log, ...defined({ scrubber, key: given ?? (await versionKey?.()) }) })
+  const redaction = async () => ({ log, ...defined({ scrubber, key: configuredKey ?? (await versionKey?.()) }) })
   const own = { ...settings, redaction, ...defined({ confined, languages: languagesIn(config) }) }
   return { ...own, address, folder, documents: (provider, facts) => withDocuments(provider, config, own, facts) }
 }
@@ -206,12 +207,12 @@ async function withDocuments(
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
   // Loaded only with redaction, because the detectors are large.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
-  const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
+  const exclusions = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
   const through =
     redacting === undefined || redact === 'off'
       ? undefined
-      : (whole: Provider) => redacting.redacted(whole, { ...hidden, mode: redact })
+      : (whole: Provider) => redacting.redacted(whole, { ...exclusions, mode: redact })
   // Loaded only with OCR.
   const scans =
     limits.ocr === undefined
@@ -220,7 +221,7 @@ async function withDocuments(
           ...{ log, redact },
           ...defined({ scrubber, store, through }),
         })
-  const made = documents(provider, {
+  const documentProvider = documents(provider, {
     // None if the source finds translations itself. Else none by default, because each possible translation takes a request.
     languages: findsTranslations ? [] : (languages ?? []),
     ...defined({ language, encodings }),
@@ -230,8 +231,8 @@ async function withDocuments(
     ...defined({ through }),
   })
   // Loaded only with skills, because it parses front matter.
-  if (options.skills === undefined || options.skills === false) return made
-  return (await import('../skills/index.ts')).describeSkills(made)
+  if (options.skills === undefined || options.skills === false) return documentProvider
+  return (await import('../skills/index.ts')).describeSkills(documentProvider)
 }
 
 /** Returns the languages in which documents may have translations. None if access rules hide some paths: a document would name hidden ones. */

@@ -100,8 +100,8 @@ async function rowsOf(catalog: MountedCatalog, principal: Principal): Promise<re
 async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
-  const found = await Promise.all(searches.map(({ provider }) => withinTime(provider.feedStatus())))
-  return new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
+  const statuses = await Promise.all(searches.map(({ provider }) => withinTime(provider.feedStatus())))
+  return new Map(statuses.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
 }
 
 /** Returns the progress of an index, or `undefined` when it fails or does not arrive before the time-out. */
@@ -119,8 +119,8 @@ async function withinTime(status: Promise<FeedStatus | undefined>): Promise<Feed
 
 function writeRow(row: OverviewRow): string {
   const { title, kind } = mountName(row.mount)
-  const named = title === '' ? kind : title.toLowerCase() === kind ? title : `${title} (${kind})`
-  const cells = [plainText(named), `\`${row.address}\``, stateOf(row), extentOf(row), freshnessOf(row)]
+  const heading = title === '' ? kind : title.toLowerCase() === kind ? title : `${title} (${kind})`
+  const cells = [plainText(heading), `\`${row.address}\``, stateOf(row), extentOf(row), freshnessOf(row)]
   return `| ${cells.join(' | ')} |`
 }
 

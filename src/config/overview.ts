@@ -215,11 +215,11 @@ const maxAddress = 100
  * most 100 words; with the note on the limits of a host, at most 120.
  */
 export function createGuide(mounts: readonly PlannedMount[]): (principal: Principal) => string {
-  const known = mounts.flatMap((mount) => {
+  const mountFacts = mounts.flatMap((mount) => {
     const address = addressOf(mount)
     return address === undefined ? [] : [{ ...mount, address, sees: createVisibilityTest(mount.config) }]
   })
-  return (principal) => write(known.filter(({ sees }) => sees(principal)))
+  return (principal) => write(mountFacts.filter(({ sees }) => sees(principal)))
 }
 
 function addressOf({ address }: PlannedMount): string | undefined {

@@ -70,10 +70,11 @@ function aliasesIn(address: string, config: MountConfig, folder: string): Pick<P
  * symbolic links.
  */
 function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'> {
-  const { PWD: shown } = process.env
+  const { PWD: shellFolder } = process.env
   const cwd = process.cwd()
-  const isHere = shown !== undefined && shown !== cwd && isAbsolute(shown) && realPath(shown) === cwd
-  const paths = [root, realPath(root) ?? root, ...(isHere ? [resolve(shown, relative(cwd, root))] : [])]
+  const isHere =
+    shellFolder !== undefined && shellFolder !== cwd && isAbsolute(shellFolder) && realPath(shellFolder) === cwd
+  const paths = [root, realPath(root) ?? root, ...(isHere ? [resolve(shellFolder, relative(cwd, root))] : [])]
   const textOf = (uri: string) => valueOr(() => parseAddress(uri).text, undefined, 'invalid')
   const addresses = new Set(paths.flatMap((path) => textOf(fileAddress(path)) ?? []))
   const isPath = addresses.delete(textOf(address) ?? '')

@@ -59,14 +59,14 @@ export function createProfileFinder(
   }))
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
   // At most one entry for each combination of a known host, a configured profile and a choice of tools.
-  const made = new Map<string, Profile>()
+  const profilesByKey = new Map<string, Profile>()
   const profileWith = (host: number, at: number, tools: boolean, chatgpt: boolean): Profile => {
     const key = `${host} ${at} ${tools} ${chatgpt}`
-    const known = made.get(key)
-    if (known !== undefined) return known
-    const { match, mounts, most: wanted } = own[at]?.list ?? {}
-    const limit = wanted === undefined ? hosts[host] : undefined
-    const most = wanted === 'all' ? undefined : (wanted ?? limit?.most)
+    const cachedProfile = profilesByKey.get(key)
+    if (cachedProfile !== undefined) return cachedProfile
+    const { match, mounts, most: listLimit } = own[at]?.list ?? {}
+    const limit = listLimit === undefined ? hosts[host] : undefined
+    const most = listLimit === 'all' ? undefined : (listLimit ?? limit?.most)
     const bounds = defined({ most, pages: limit?.pages })
     const narrowing = { ...bounds, ...defined({ mounts, match: match === undefined ? undefined : [match].flat() }) }
     const profile: Profile = {
@@ -75,7 +75,7 @@ export function createProfileFinder(
       ...(Object.keys(narrowing).length === 0 ? {} : { view: catalog.narrowed(narrowing) }),
       ...(Object.keys(bounds).length === 0 ? {} : { note: noteOf(bounds) }),
     }
-    made.set(key, profile)
+    profilesByKey.set(key, profile)
     return profile
   }
   return (client) => {
@@ -83,8 +83,8 @@ export function createProfileFinder(
     const at =
       client === undefined ? -1 : own.findIndex((one) => one.isIt(client.name) && one.isVersion(client.version))
     const host = client === undefined ? -1 : hosts.findIndex((one) => one.isIt(client.name))
-    const wanted = isExplorer ? 'on' : (own[at]?.tools ?? tools)
-    if (wanted !== 'auto') return profileWith(host, at, wanted === true || wanted === 'on', wanted === 'chatgpt')
+    const mode = isExplorer ? 'on' : (own[at]?.tools ?? tools)
+    if (mode !== 'auto') return profileWith(host, at, mode === true || mode === 'on', mode === 'chatgpt')
     const isConnector = client !== undefined && wantsConnectors(client.name)
     const isKnown = client !== undefined && needsNoTools(client.name)
     return profileWith(host, at, !isKnown, isConnector)
@@ -94,8 +94,8 @@ export function createProfileFinder(
 /** Creates a test whether a name matches a pattern, in which `*` is any text. It takes linear time, since clients choose their names. */
 function matcher(patterns: readonly string[]): (text: string) => boolean {
   const compiled = patterns.map((pattern) => pattern.toLowerCase().split('*'))
-  return (given) => {
-    const name = given.toLowerCase()
+  return (clientName) => {
+    const name = clientName.toLowerCase()
     return compiled.some((parts) => isPatternMatch(name, parts))
   }
 }
@@ -107,9 +107,9 @@ function isPatternMatch(name: string, parts: readonly string[]): boolean {
   if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length) return false
   let at = first.length
   for (const part of rest) {
-    const found = name.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
+    const index = name.indexOf(part, at)
+    if (index === -1) return false
+    at = index + part.length
   }
   return at <= name.length - last.length
 }

@@ -20,11 +20,11 @@ export async function withReplicas(
 
 /** Returns the log of changes in a store. The log and the store are opened at the first use. */
 export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
-  let opened: SharedChanges | undefined
+  let sharedChanges: SharedChanges | undefined
   const open = doneOnce(async () => {
-    const [kept, { createChangeLog }] = await Promise.all([store.open(), import('../store/index.ts')])
-    opened = createChangeLog({ store: kept, log })
-    return opened
+    const [openedStore, { createChangeLog }] = await Promise.all([store.open(), import('../store/index.ts')])
+    sharedChanges = createChangeLog({ store: openedStore, log })
+    return sharedChanges
   })
   return {
     publish: async (source, changes) =>
@@ -36,7 +36,7 @@ export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
     catchUp: async () => (await open()).catchUp(),
     lease: async (name) => (await open()).lease(name),
     get behind() {
-      return opened?.behind ?? false
+      return sharedChanges?.behind ?? false
     },
     close: async () => {
       const log = await open.begun()?.catch(() => undefined)
@@ -48,8 +48,8 @@ export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
 /** Returns the long results of tools in a store. The results and the store are opened at the first use. */
 export function lazyLongResults(store: LazyStore, bounds: LongResultBounds): LongResults {
   const open = doneOnce(async () => {
-    const [kept, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])
-    return resultsInStore(kept, bounds)
+    const [openedStore, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])
+    return resultsInStore(openedStore, bounds)
   })
   return {
     put: async (owner, files) => (await open()).put(owner, files),

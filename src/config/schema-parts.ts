@@ -39,37 +39,39 @@ const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: OutsideSources = new Map()) {
-  const named = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
-  const known = new Map<unknown, Loaded>()
-  const wanted = Object.keys(sources).filter((name) => named.includes(name))
-  for (const [name, loaded] of await Promise.all(wanted.map(async (name) => [name, await loadSource(name)] as const)))
-    known.set(name, loaded)
-  for (const [name, source] of outside) known.set(name, await loadOutsideSchema(name, source))
+  const sourceNames = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
+  const schemas = new Map<unknown, Loaded>()
+  const names = Object.keys(sources).filter((name) => sourceNames.includes(name))
+  for (const [name, sourceLoader] of await Promise.all(
+    names.map(async (name) => [name, await loadSource(name)] as const),
+  ))
+    schemas.set(name, sourceLoader)
+  for (const [name, source] of outside) schemas.set(name, await loadOutsideSchema(name, source))
   /** The schema of the source of a mount before validation; undefined if the mount names no known source. */
-  const sourceOf = (written: unknown): AnySchema | undefined => known.get(providerOf(written))?.source
+  const sourceOf = (mount: unknown): AnySchema | undefined => schemas.get(providerOf(mount))?.source
   return {
     /** Validates a mount of one of these sources, and refuses every other. */
     mount: z.discriminatedUnion(
       'provider',
-      [...known.values()].map(({ schema }) => schema),
+      [...schemas.values()].map(({ schema }) => schema),
     ),
     sourceOf,
     /** Returns the effects of a mount beyond reading the folder of its configuration. */
     effectsOf: (config: MountConfig, context: EffectContext): readonly Effect[] => {
       const { provider: _, ...options } = config
-      const { always, options: own } = known.get(config.provider)?.source.effects ?? { options: {} }
+      const { always, options: own } = schemas.get(config.provider)?.source.effects ?? { options: {} }
       // Options without a rule count as effects, so those of a source that is not loaded are withheld.
       const rules = { ...commonRules, ...own } as EffectRules<typeof options>
       return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
     },
     /** Finds faults of a mount, before validation, that only its source can detect. */
-    findingsOf: async (written: unknown, context: FindingContext): Promise<readonly Finding[]> => {
-      const { source, schema } = known.get(providerOf(written)) ?? {}
+    findingsOf: async (mount: unknown, context: FindingContext): Promise<readonly Finding[]> => {
+      const { source, schema } = schemas.get(providerOf(mount)) ?? {}
       if (source?.findings === undefined) return []
       return source.findings(
-        written as Readonly<Record<string, unknown>>,
+        mount as Readonly<Record<string, unknown>>,
         context,
-        schema?.safeParse(written).data as Parameters<typeof source.findings>[2],
+        schema?.safeParse(mount).data as Parameters<typeof source.findings>[2],
       )
     },
   }
@@ -112,13 +114,13 @@ async function loadOutsideSchema(name: string, outside: Source | undefined): Pro
 const loadedSources = new Map<string, Loaded>()
 
 async function loadSource(name: string): Promise<Loaded> {
-  const known = loadedSources.get(name)
-  if (known !== undefined) return known
+  const cachedSource = loadedSources.get(name)
+  if (cachedSource !== undefined) return cachedSource
   // Each source has a type for its own options. The source of a mount is known only at run time.
   const source = (await (sourceNamed(name) as Source).schema()).source as unknown as AnySchema
-  const loaded = { source, schema: schemaOf(name, source) }
-  loadedSources.set(name, loaded)
-  return loaded
+  const loadedSource = { source, schema: schemaOf(name, source) }
+  loadedSources.set(name, loadedSource)
+  return loadedSource
 }
 
 /** The schema of a mount: the options of its source, and the common options that the source does not define itself. */

@@ -26,17 +26,17 @@ export async function loadCursorSecrets(value: unknown, { folder, env, servedBy 
     const { data: source } = secret.safeParse(given)
     if (source === undefined) continue
     const path = Array.isArray(value) ? ['cursorSecret', index] : ['cursorSecret']
-    const found = await resolveSecret(source, { folder, env })
+    const secretValue = await resolveSecret(source, { folder, env })
     const address = 'file' in source ? servedBy(resolve(folder, source.file)) : undefined
-    if ('message' in found) findings.push({ path, message: found.message, fix: found.fix })
-    else if (Buffer.byteLength(found.value) < minSecretBytes)
+    if ('message' in secretValue) findings.push({ path, message: secretValue.message, fix: secretValue.fix })
+    else if (Buffer.byteLength(secretValue.value) < minSecretBytes)
       findings.push({
         path,
         message: `The secret is shorter than ${minSecretBytes} bytes.`,
         fix: 'Use a random one, such as the output of: openssl rand -hex 32.',
       })
     else if (address !== undefined) findings.push(servedFileFinding(path, 'The file with the secret', address))
-    else values.push(found.value)
+    else values.push(secretValue.value)
   }
   return { values, findings }
 }

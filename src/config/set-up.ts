@@ -149,7 +149,7 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   const isOne = roots.length === 1
   const glances = await Promise.all(roots.map(inspectFolder))
   const mountsOf = (databases: readonly (readonly string[])[]): readonly PlannedMount[] => {
-    const found = roots.flatMap((root, index) => {
+    const mounts = roots.flatMap((root, index) => {
       const glance = glances[index]
       const name = names[index] ?? 'root'
       const { address, aliases } = files[index] ?? {}
@@ -164,9 +164,9 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
     })
     const search = createSearchMount(
       isOne ? (names[0] ?? 'root') : 'all',
-      found.map(({ mount }) => mount),
+      mounts.map(({ mount }) => mount),
     )
-    const all = found.map(({ root, mount, ...other }) => ({ ...plannedIn(root, mount), ...other }))
+    const all = mounts.map(({ root, mount, ...other }) => ({ ...plannedIn(root, mount), ...other }))
     return [...all, { ...search, folder: roots[0] ?? '' }]
   }
   return {
@@ -196,12 +196,12 @@ function plannedIn(root: string, { address, config, isSurveyed }: SetUpMount): P
 
 /** A plain name for each folder. Folders with the same name get a number. */
 function distinctNames(roots: readonly string[]): readonly string[] {
-  const used = new Set<string>()
+  const names = new Set<string>()
   return roots.map((root) => {
     const name = plainName(root)
     let distinct = name
-    for (let number = 2; used.has(distinct); number++) distinct = `${name}-${number}`
-    used.add(distinct)
+    for (let number = 2; names.has(distinct); number++) distinct = `${name}-${number}`
+    names.add(distinct)
     return distinct
   })
 }

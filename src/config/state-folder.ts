@@ -8,9 +8,9 @@ import { homeFolder } from '../core/kit/home.ts'
  */
 export function stateFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const isWindows = process.platform === 'win32'
-  const named = isWindows ? env.LOCALAPPDATA : env.XDG_STATE_HOME
+  const stateHome = isWindows ? env.LOCALAPPDATA : env.XDG_STATE_HOME
   const byDefault = isWindows ? join(homeFolder(), 'AppData', 'Local') : join(homeFolder(), '.local', 'state')
-  return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
+  return join(stateHome !== undefined && isAbsolute(stateHome) ? stateHome : byDefault, 'hikidashi')
 }
 
 /** The file name of the configuration in the current folder. */

@@ -58,12 +58,12 @@ export async function loadStoreSettings(
   const { data = {} } = storeSchema.safeParse(value ?? {})
   const { sqlite, postgres, schema, connections } = data
   if (postgres !== undefined) {
-    const found = await resolveSecret(postgres, { folder, env })
+    const secret = await resolveSecret(postgres, { folder, env })
     const options = {
-      connectionString: 'message' in found ? '' : found.value,
+      connectionString: 'message' in secret ? '' : secret.value,
       ...defined({ schema, connections }),
     }
-    const findings = 'message' in found ? [{ path: ['store', 'postgres'], ...found }] : []
+    const findings = 'message' in secret ? [{ path: ['store', 'postgres'], ...secret }] : []
     return { store: { postgres: options }, findings }
   }
   const place =

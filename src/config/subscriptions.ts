@@ -30,16 +30,16 @@ interface KeeperOptions {
  */
 export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) {
   const name = `webhooks/${createHash('sha256').update(config.file).digest('hex').slice(0, 16)}`
-  let opened: Promise<ReturnType<typeof createCursorSeal>> | undefined
+  let sealing: Promise<ReturnType<typeof createCursorSeal>> | undefined
   const seal = async () => {
-    opened ??= readKey(join(dirname(defaultStoreFile([config.folder])), 'webhooks.key')).then(
+    sealing ??= readKey(join(dirname(defaultStoreFile([config.folder])), 'webhooks.key')).then(
       (key) => createCursorSeal(key),
       (error: unknown) => {
-        opened = undefined
+        sealing = undefined
         throw error
       },
     )
-    return opened
+    return sealing
   }
   const rows = async () => (await store.open()).collection(name)
   /** The latest state of each subscription that is not written yet; undefined if it has ended. */
@@ -93,11 +93,11 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
         if (lease !== undefined) break
         await sleep(retryMs, signal)
       }
-      const found: KeptSubscription[] = []
-      if (signal.aborted) return found
+      const subscriptions: KeptSubscription[] = []
+      if (signal.aborted) return subscriptions
       for await (const { key, value } of rowsIn(await rows(), { limit: 500, values: true }, signal))
-        found.push(...(await parse(key, value)))
-      return found
+        subscriptions.push(...(await parse(key, value)))
+      return subscriptions
     },
   }
   return { ...keeper, close: async (): Promise<void> => writing }
@@ -116,8 +116,8 @@ function isKept(value: unknown): value is KeptSubscription {
  * @throws ResourceError `invalid` for a file that is not a key.
  */
 async function readKey(file: string): Promise<Uint8Array> {
-  const read = () => readFile(file)
-  const key = await read().catch(async (error: unknown) => {
+  const readKeyFile = () => readFile(file)
+  const key = await readKeyFile().catch(async (error: unknown) => {
     if (errorCodeOf(error) !== 'ENOENT') throw error
     const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
     makeFolder(dirname(file), 0o700)
@@ -127,7 +127,7 @@ async function readKey(file: string): Promise<Uint8Array> {
       if (errorCodeOf(fault) !== 'EEXIST') throw fault
     })
     await unlink(fresh)
-    return read()
+    return readKeyFile()
   })
   if (key.length !== keyBytes)
     throw invalid(

@@ -49,16 +49,16 @@ const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
 /** Surveys the first documents of a folder, beginning with those near its top. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await findFiles(folder, documents, maxDocuments)
-  const found = new Set<SurveyedLanguage>()
+  const languageSet = new Set<SurveyedLanguage>()
   let frontMatter = false
   for await (const start of severalAtATime(paths, (path) => startOf(folder, path))) {
     const label = detectEncoding(start)
     const language = label === undefined ? undefined : languageOfLabel[label]
-    if (language !== undefined) found.add(language)
+    if (language !== undefined) languageSet.add(language)
     frontMatter ||= /^(?:\ufeff)?---\r?\n[\s\S]*?^(?:title|description|priority|audience):/m.test(start.toString())
   }
   const there = new Set(paths)
-  const all = [...found].sort()
+  const all = [...languageSet].sort()
   const language = all.length > 1 ? all : all[0]
   return {
     ...defined({ language }),
@@ -91,26 +91,26 @@ function postgresIn(dotenv: Buffer): string | undefined {
 
 /** SQLite databases, recognized by their first bytes. Databases of hikidashi itself are left out. */
 export async function findSqliteFiles(folder: string): Promise<readonly string[]> {
-  const found: string[] = []
+  const paths: string[] = []
   for (const path of await findFiles(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
     const start = await startOf(folder, path)
     const isDatabase = start.toString('latin1', 0, 16) === 'SQLite format 3\0'
-    if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') found.push(path)
+    if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') paths.push(path)
   }
-  return found
+  return paths
 }
 
 /** Returns some files, by their paths in the folder, beginning with those near its top. */
 async function findFiles(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
-  const found: string[] = []
+  const paths: string[] = []
   let level: readonly string[] = ['']
-  let left = maxFolders
+  let remaining = maxFolders
   const top = await checkoutAround(folder)
-  for (let depth = 0; depth < maxLevels && left > 0; depth++) {
+  for (let depth = 0; depth < maxLevels && remaining > 0; depth++) {
     const below: string[] = []
-    const looked = level.slice(0, left)
-    left -= looked.length
-    for await (const { directory, entries } of severalAtATime(looked, (one) => listDirectory(folder, one))) {
+    const batch = level.slice(0, remaining)
+    remaining -= batch.length
+    for await (const { directory, entries } of severalAtATime(batch, (one) => listDirectory(folder, one))) {
       const names = entries.map(({ name }) => name)
       if (isGitDirectory((name) => names.includes(name))) continue
       if (directory !== '' && names.includes('.git') && (await isOtherCheckoutIn(folder, directory, top))) continue
@@ -118,13 +118,13 @@ async function findFiles(folder: string, pattern: RegExp, most: number): Promise
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))
           below.push(`${path}/`)
-        else if (entry.isFile() && pattern.test(entry.name)) found.push(path)
-        if (found.length === most) return found
+        else if (entry.isFile() && pattern.test(entry.name)) paths.push(path)
+        if (paths.length === most) return paths
       }
     }
     level = below
   }
-  return found
+  return paths
 }
 
 async function listDirectory(folder: string, directory: string) {

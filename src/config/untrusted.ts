@@ -87,19 +87,19 @@ export async function recordTrust(file: string, content: Uint8Array, env: Env = 
 export async function revokeTrust(file: string, env: Env = process.env): Promise<number> {
   // The links of a folder that no longer exists cannot be resolved.
   const path = await trustedPath(file).catch(() => resolve(file))
-  const found = (await listTrust(env)).filter((record) => record.file === path)
-  for (const { sha256 } of found) await rm(join(recordsFolder(env), recordName(path, sha256)), { force: true })
-  return found.length
+  const records = (await listTrust(env)).filter((record) => record.file === path)
+  for (const { sha256 } of records) await rm(join(recordsFolder(env), recordName(path, sha256)), { force: true })
+  return records.length
 }
 
 /** Returns all trust records, sorted by path and time. */
 export async function listTrust(env: Env = process.env): Promise<readonly TrustRecord[]> {
   const folder = recordsFolder(env)
   const names = await readdir(folder).catch(() => [])
-  const found = await Promise.all(
+  const records = await Promise.all(
     names.filter((name) => /^[0-9a-f]{64}\.json$/.test(name)).map((name) => readRecord(join(folder, name))),
   )
-  return found
+  return records
     .flatMap((record) => (record === undefined ? [] : [record]))
     .sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.at < b.at ? -1 : 1))
 }
@@ -145,22 +145,22 @@ type Raw = Readonly<Record<string, unknown>>
  * @param schemas The schemas of all sources that the mounts name.
  */
 export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly WithheldPart[] {
-  const { mounts: written, ...others } = objectOf(document)
+  const { mounts: writtenMounts, ...others } = objectOf(document)
   const settings = Object.entries(others).flatMap(([key, value]) => settingOf(key, value, { folder, address: '' }))
   const isStoreWithheld = settings.some(({ name }) => name === 'store')
-  const mounts = Object.entries(objectOf(written)).flatMap(([address, value]) =>
+  const mounts = Object.entries(objectOf(writtenMounts)).flatMap(([address, value]) =>
     mountOf(address, value, isStoreWithheld, schemas, { folder, address }),
   )
-  const gone = new Set(mounts.map(({ name }) => name))
-  return [...settings, ...mounts, ...emptySearches(objectOf(written), gone)]
+  const absentMounts = new Set(mounts.map(({ name }) => name))
+  return [...settings, ...mounts, ...emptySearches(objectOf(writtenMounts), absentMounts)]
 }
 
 function settingOf(key: string, value: unknown, context: EffectContext): readonly WithheldPart[] {
   const part = { name: key, part: 'setting' } as const
   const schema = Object.hasOwn(settingsShape, key) ? settingsShape[key as keyof typeof settingsShape] : undefined
-  const parsed = schema?.safeParse(value)
-  if (!parsed?.success) return [{ ...part, effects: [] }]
-  const effects = effectsOfSetting({ [key]: parsed.data }, context)
+  const result = schema?.safeParse(value)
+  if (!result?.success) return [{ ...part, effects: [] }]
+  const effects = effectsOfSetting({ [key]: result.data }, context)
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
@@ -172,22 +172,22 @@ function mountOf(
   context: EffectContext,
 ): readonly WithheldPart[] {
   const part = { name: address, part: 'mount' } as const
-  const parsed = schemas.mount.safeParse(value)
-  if (!parsed.success) return [{ ...part, effects: [] }]
-  const needsStore = isStoreWithheld && sourceNamed(parsed.data.provider)?.keeps === true
+  const result = schemas.mount.safeParse(value)
+  if (!result.success) return [{ ...part, effects: [] }]
+  const needsStore = isStoreWithheld && sourceNamed(result.data.provider)?.keeps === true
   const effects: readonly Effect[] = [
-    ...schemas.effectsOf(parsed.data, context),
+    ...schemas.effectsOf(result.data, context),
     ...(needsStore ? [{ kind: 'needs' as const, what: 'store' }] : []),
   ]
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
 /** Finds the searches whose mounts are all left out. */
-function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly WithheldPart[] {
+function emptySearches(mounts: Raw, absentMounts: ReadonlySet<string>): readonly WithheldPart[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const over = searchedBy(value)
-    if (over === undefined || gone.has(name)) return []
-    if (over.some((address) => !gone.has(String(address)))) return []
+    if (over === undefined || absentMounts.has(name)) return []
+    if (over.some((address) => !absentMounts.has(String(address)))) return []
     return [{ name, part: 'mount' as const, effects: over.map((what) => ({ kind: 'needs', what: String(what) })) }]
   })
 }
@@ -198,19 +198,22 @@ export function withoutParts<Config extends object>(config: Config, withheld: re
   const names = (part: WithheldPart['part']) =>
     new Set(withheld.flatMap((one) => (one.part === part ? [one.name] : [])))
   const [mounts, settings] = [names('mount'), names('setting')]
-  const kept = Object.entries(config).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
+  const members = Object.entries(config).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (settings.has(key)) return []
     if (key !== 'mounts') return [[key, value]]
     const rest = Object.entries(objectOf(value)).filter(([address]) => !mounts.has(address))
     return [[key, Object.fromEntries(rest.map(([address, mount]) => [address, narrowed(mount, mounts)]))]]
   })
-  return Object.fromEntries(kept) as Config
+  return Object.fromEntries(members) as Config
 }
 
-function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
+function narrowed(mount: unknown, absentMounts: ReadonlySet<string>): unknown {
   const over = searchedBy(mount)
   if (over === undefined) return mount
-  return { ...objectOf(mount), [String(searchOption(mount))]: over.filter((address) => !gone.has(String(address))) }
+  return {
+    ...objectOf(mount),
+    [String(searchOption(mount))]: over.filter((address) => !absentMounts.has(String(address))),
+  }
 }
 
 /** The addresses of the mounts that a mount searches; undefined if it searches none, or all. */

@@ -40,21 +40,21 @@ export function createWriteAccess(catalog: Catalog): WriteAccess | undefined {
       throw notFound('the id may not be seen')
   }
 
-  const put: Put = async (mount, value, { principal, signal }) => {
+  const putAnalysis: Put = async (mount, value, { principal, signal }) => {
     signal.throwIfAborted()
     checkVisible(mount, value, principal)
-    const stored = await mount.provider.put(value)
-    return { ...stored, uri: resultUri(mount, stored.id) }
+    const outcome = await mount.provider.put(value)
+    return { ...outcome, uri: resultUri(mount, outcome.id) }
   }
 
   return {
     tools: (principal) => {
       const mounts = writable.filter(mayWrite(principal))
-      return mounts.length === 0 ? [] : [saveTool(mounts, put)]
+      return mounts.length === 0 ? [] : [saveTool(mounts, putAnalysis)]
     },
     postingAt: (path, principal) => {
       const mount = writable.filter(mayWrite(principal)).find(({ address }) => postPath(address) === path)
-      return mount === undefined ? undefined : postingTo(mount, put, checkVisible)
+      return mount === undefined ? undefined : postingTo(mount, putAnalysis, checkVisible)
     },
   }
 }
@@ -91,7 +91,7 @@ const outputSchema: JsonObject = objectSchema(['uri', 'id', 'status', 'created']
 })
 
 /** Creates the tool that saves a result. With several writable mounts, it has an argument for the mount. */
-function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
+function saveTool(mounts: readonly WritableMount[], putAnalysis: Put): Tool {
   const [first] = mounts
   const addresses = mounts.map(({ address }) => parseAddress(address).text)
   const schema = first?.provider.schema ?? {}
@@ -110,8 +110,8 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
     inputSchema,
     outputSchema,
     annotations: { readOnly: false, destructive: true, idempotent: true, openWorld: false },
-    call: async (given, context) => {
-      const { to: address, ...analysis } = fitArguments(given, inputSchema)
+    call: async (args, context) => {
+      const { to: address, ...analysis } = fitArguments(args, inputSchema)
       const mount = isOne && address === undefined ? first : mounts[addresses.indexOf(String(address))]
       if (mount === undefined || (isOne && address !== undefined))
         throw invalid(
@@ -121,7 +121,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
           'argument',
           { field: 'to' },
         )
-      const saved = await put(mount, analysis, context)
+      const saved = await putAnalysis(mount, analysis, context)
       return {
         text: `${sentences[saved.status]} ${saved.uri}`,
         structured: { ...saved },
@@ -141,11 +141,11 @@ const sentences: Readonly<Record<StoreOutcome['status'], string>> = {
  * Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, or has an id that the principal may
  * not see, none is saved.
  */
-function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): PostEndpoint {
+function postingTo(mount: WritableMount, putAnalysis: Put, checkVisible: CheckVisible): PostEndpoint {
   return {
     post: async (value, context) => {
       if (!Array.isArray(value)) {
-        const saved = await put(mount, value, context)
+        const saved = await putAnalysis(mount, value, context)
         return { answer: { ...saved }, created: saved.status === 'created', location: saved.uri }
       }
       if (value.length === 0 || value.length > mostAtOnce)
@@ -157,7 +157,7 @@ function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): 
         checkAt(mount, one, index)
       }
       const results: Saved[] = []
-      for (const one of value) results.push(await put(mount, one, context))
+      for (const one of value) results.push(await putAnalysis(mount, one, context))
       return { answer: { results }, created: results.some(({ status }) => status === 'created') }
     },
   }

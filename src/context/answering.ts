@@ -71,16 +71,17 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
   // Pinned resources are part of the context already.
   const pinned = createUriMatcher((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
   const all = candidates.filter(({ resource }) => !pinned(resource.uri))
-  const shown = all.slice(0, limit)
-  const lines = shown.map(({ resource: { uri, title, name }, explanation: { score } }) => {
+  const firstCandidates = all.slice(0, limit)
+  const lines = firstCandidates.map(({ resource: { uri, title, name }, explanation: { score } }) => {
     const label = (title ?? name).replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, 120)
     return `- ${uri}  ${label}  (${score.toFixed(3)})`
   })
   return {
-    text: [shown.length === 0 ? 'Nothing was found.' : lines.join('\n'), ...notes.map((note) => `(${note})`)].join(
-      '\n',
-    ),
-    structured: { suggestions: shown.map(suggestionOf), total: all.length, notes, ...freshness },
+    text: [
+      firstCandidates.length === 0 ? 'Nothing was found.' : lines.join('\n'),
+      ...notes.map((note) => `(${note})`),
+    ].join('\n'),
+    structured: { suggestions: firstCandidates.map(suggestionOf), total: all.length, notes, ...freshness },
   }
 }
 

@@ -98,8 +98,8 @@ export interface ContextCall {
 }
 
 /** @throws ResourceError `invalid`, which names the argument. */
-export function parseContextCall(given: JsonObject, now: () => number): ContextCall {
-  const args = createArgumentReader(given, assembleInputSchema)
+export function parseContextCall(contextArgs: JsonObject, now: () => number): ContextCall {
+  const args = createArgumentReader(contextArgs, assembleInputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')
   if (suggest && measure) throw invalid('"suggest" and "measure" exclude each other. Leave one out.', 'argument')
@@ -157,12 +157,12 @@ function uriIn(value: unknown, name: string): string {
 function pinIn(value: unknown, name: string): string | Pin {
   if (typeof value !== 'object' || value === null) return uriIn(value, name)
   const { uri, level, ...rest } = value as Readonly<Record<string, unknown>>
-  const wanted = levels.find((one) => one === level)
+  const validLevel = levels.find((one) => one === level)
   if (Object.keys(rest).length > 0)
     throw invalid(`"${name}" has an unknown member. The members are: uri, level.`, 'argument')
-  if (level !== undefined && wanted === undefined)
+  if (level !== undefined && validLevel === undefined)
     throw invalid(`"${name}.level" must be one of ${levels.join(', ')}.`, 'argument')
-  return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
+  return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: validLevel }) }
 }
 
 /** Parses those members of an entry of an earlier manifest that decide whether the same text can be shown again. */
@@ -170,8 +170,8 @@ function entryIn(value: unknown, name: string): ManifestEntry {
   if (typeof value !== 'object' || value === null)
     throw invalid(`"${name}" must be an entry of a manifest.`, 'argument')
   const { uri, level, ranges = [], prefix } = value as Readonly<Record<string, unknown>>
-  const wanted = levels.find((one) => one === level)
-  if (wanted === undefined) throw invalid(`"${name}.level" must be one of ${levels.join(', ')}.`, 'argument')
+  const validLevel = levels.find((one) => one === level)
+  if (validLevel === undefined) throw invalid(`"${name}.level" must be one of ${levels.join(', ')}.`, 'argument')
   if (!Array.isArray(ranges) || ranges.length > most.ranges)
     throw invalid(`"${name}.ranges" must be an array of at most ${most.ranges} ranges of lines.`, 'argument')
   if (prefix !== undefined && typeof prefix !== 'string')
@@ -180,7 +180,7 @@ function entryIn(value: unknown, name: string): ManifestEntry {
     start: Number(range?.start),
     end: Number(range?.end),
   }))
-  return { uri: uriIn(uri, `${name}.uri`), level: wanted, tokens: 0, ranges: lines, ...defined({ prefix }) }
+  return { uri: uriIn(uri, `${name}.uri`), level: validLevel, tokens: 0, ranges: lines, ...defined({ prefix }) }
 }
 
 function timeIn(args: ArgumentReader): number | undefined {

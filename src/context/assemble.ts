@@ -55,8 +55,8 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const detailed = candidates.filter(
     ({ resource }, index) => index < required.length + limits.detailed || before.has(resource.uri),
   )
-  const read = await reader.read(detailed.map(({ resource }) => resource.uri))
-  const readings = new Map(detailed.map((candidate, index) => [candidate, read[index]] as const))
+  const outcomes = await reader.read(detailed.map(({ resource }) => resource.uri))
+  const readings = new Map(detailed.map((candidate, index) => [candidate, outcomes[index]] as const))
   const usable = Math.floor(options.budget * (1 - reserve))
   const { countLevels } = options
   const forming: FormOptions = { counter, renderer, format, terms, most: usable, countLevels, signal }
@@ -93,14 +93,14 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   if (packing === undefined) throw overBudgetError(formed, frame, usable)
   const { items, packed } = packing
 
-  const taken = [...items].flatMap(([item, each]) => {
+  const selection = [...items].flatMap(([item, each]) => {
     const form = each.forms[packed.taken.get(item) ?? -1]
     return form === undefined ? [] : [{ ...each, form }]
   })
-  const chosen = orderItems(taken, earlier, renderer)
-  const parts = chosen.map(({ form }) => form.part)
+  const orderedItems = orderItems(selection, earlier, renderer)
+  const parts = orderedItems.map(({ form }) => form.part)
   const prefixes = prefixDigests(parts, renderer)
-  const manifest = chosen.map((each, index) => manifestOf(each, prefixes[index]))
+  const manifest = orderedItems.map((each, index) => manifestOf(each, prefixes[index]))
   return {
     text: joinParts(
       parts.map((part, index) => renderer.part(part, index + 1)),
@@ -111,11 +111,11 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     budget: options.budget,
     encoding,
     format,
-    items: await Promise.all(chosen.map((each) => itemOf(each, terms))),
+    items: await Promise.all(orderedItems.map((each) => itemOf(each, terms))),
     omitted: [...duplicates, ...omittedOf(packing, limits), ...late],
     manifest,
     ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
-    notes: [...notes, ...unreadableNotes(chosen)],
+    notes: [...notes, ...unreadableNotes(orderedItems)],
     freshness,
   }
 }
@@ -124,8 +124,8 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
 const maxNamed = 5
 
 /** Names the shown resources whose text cannot be read. */
-function unreadableNotes(chosen: readonly ChosenForm[]): readonly string[] {
-  const uris = chosen.flatMap(({ candidate, reading }) =>
+function unreadableNotes(forms: readonly ChosenForm[]): readonly string[] {
+  const uris = forms.flatMap(({ candidate, reading }) =>
     reading !== undefined && 'fault' in reading && reading.fault === 'unreadable' ? [candidate.resource.uri] : [],
   )
   if (uris.length === 0) return []
@@ -178,14 +178,14 @@ function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, ter
 
 function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | undefined): ManifestEntry {
   const { uri, modified, version: listed } = candidate.resource
-  const read = reading !== undefined && 'text' in reading ? reading : undefined
-  const version = read?.version ?? listed
+  const textReading = reading !== undefined && 'text' in reading ? reading : undefined
+  const version = textReading?.version ?? listed
   const at = formatIsoTime(modified)
   return {
     uri,
     level: form.part.level,
     tokens: form.tokens,
-    ...(read === undefined ? {} : { sha256: read.sha256 }),
+    ...(textReading === undefined ? {} : { sha256: textReading.sha256 }),
     ...defined({ ranges: form.ranges, modified: at, version, prefix }),
   }
 }
@@ -232,15 +232,15 @@ function refuseUnreadable(formed: readonly FormedResource[]): void {
 function overBudgetError(formed: readonly FormedResource[], frame: number, usable: number): ResourceError {
   const required = formed.filter(({ candidate }) => candidate.required !== undefined)
   const sizes = required.map(({ candidate, forms }) => ({ uri: candidate.resource.uri, tokens: forms[0]?.tokens ?? 0 }))
-  const needed = sizes.reduce((sum, { tokens }) => sum + tokens, frame)
+  const requiredTokens = sizes.reduce((sum, { tokens }) => sum + tokens, frame)
   const list = sizes
     .sort((a, b) => b.tokens - a.tokens)
     .map(({ uri, tokens }) => `${uri} (${tokens})`)
     .join(', ')
   return invalid(
-    `The required resources take ${needed} tokens, and the budget has room for ${usable}: ${list}. Raise the budget, or ask for less of them: outline or link.`,
+    `The required resources take ${requiredTokens} tokens, and the budget has room for ${usable}: ${list}. Raise the budget, or ask for less of them: outline or link.`,
     'budget',
-    { needed, usable, items: sizes.length },
+    { needed: requiredTokens, usable, items: sizes.length },
   )
 }
 
@@ -272,12 +272,12 @@ export async function measure(
   options: Omit<AssembleOptions, 'budget' | 'reserve'>,
 ): Promise<PinMeasurements> {
   const { encoding = 'o200k_base', format = 'markdown', signal } = options
-  const given = { ...options, budget: 0, pinsOnly: true }
-  const limits = resolveLimits(given)
+  const packOptions = { ...options, budget: 0, pinsOnly: true }
+  const limits = resolveLimits(packOptions)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
   const reader = createContextReader(view, limits, await createExcluder(view, options), options)
-  const { candidates, terms } = await rankAll(view, given, limits, reader)
+  const { candidates, terms } = await rankAll(view, packOptions, limits, reader)
   const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
   const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }
   const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))

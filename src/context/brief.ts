@@ -80,9 +80,9 @@ export async function briefFor(view: View, options: BriefOptions): Promise<Brief
     ...defined({ memory, signal }),
   })
   if (items.length === 0) return silent('nothing was found')
-  const matched = Math.max(...items.map((item) => item.matched))
-  const score = Math.min(1, matched / Math.min(terms, words.most))
-  if (matched < words.least || score < minScore)
+  const mostMatches = Math.max(...items.map((item) => item.matched))
+  const score = Math.min(1, mostMatches / Math.min(terms, words.most))
+  if (mostMatches < words.least || score < minScore)
     return silent(`the score ${score.toFixed(2)} is below ${minScore}`, score)
   return { text, tokens, score, items }
 }

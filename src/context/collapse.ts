@@ -26,11 +26,11 @@ const recent = createLruCache<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLengt
 
 /** The hashes of all sequences of five words. Texts without spaces are taken character by character. */
 export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {
-  const known = recent.get(sha256)
-  if (known !== undefined) return known
-  const made = await makeShingles(text, sha256)
-  recent.set(sha256, made)
-  return made
+  const cachedShingles = recent.get(sha256)
+  if (cachedShingles !== undefined) return cachedShingles
+  const shingles = await makeShingles(text, sha256)
+  recent.set(sha256, shingles)
+  return shingles
 }
 
 /** A word, or a Han character or kana: Chinese and Japanese have no spaces. */
@@ -54,25 +54,26 @@ async function makeShingles(text: string, sha256: string): Promise<Shingles> {
   return { sha256, all: eachOnce(all.sort()) }
 }
 
-function eachOnce(sorted: Uint32Array): Uint32Array {
+function eachOnce(values: Uint32Array): Uint32Array {
   let count = 0
-  for (let index = 0; index < sorted.length; index++) {
-    const each = sorted[index] ?? 0
-    if (index === 0 || each !== sorted[count - 1]) sorted[count++] = each
+  for (let index = 0; index < values.length; index++) {
+    const each = values[index] ?? 0
+    if (index === 0 || each !== values[count - 1]) values[count++] = each
   }
-  return sorted.slice(0, count)
+  return values.slice(0, count)
 }
 
 /** Stores texts, and finds the stored text of which a text is a copy. */
 export function createCopyFinder() {
   const byHash = new Map<string, string>()
-  const known: { readonly uri: string; readonly shingles: Shingles }[] = []
+  const documents: { readonly uri: string; readonly shingles: Shingles }[] = []
   const bySmallest = new Map<number, Set<number>>()
 
   const remember = (uri: string, shingles: Shingles): void => {
     if (!byHash.has(shingles.sha256)) byHash.set(shingles.sha256, uri)
-    for (const hash of smallestOf(shingles)) bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
-    known.push({ uri, shingles })
+    for (const hash of smallestOf(shingles))
+      bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(documents.length))
+    documents.push({ uri, shingles })
   }
 
   return {
@@ -85,7 +86,7 @@ export function createCopyFinder() {
         // Nearly equal texts have nearly the same smallest hashes.
         const near = new Set([...smallestOf(shingles)].flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
         for (const index of [...near].sort((a, b) => a - b)) {
-          const other = known[index]
+          const other = documents[index]
           if (other !== undefined && likeness(other.shingles.all, shingles.all) > size.alike) return other.uri
         }
       }

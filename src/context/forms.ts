@@ -81,57 +81,60 @@ export const maxTokenBytes = 128
 export async function formsOfCandidate(
   candidate: Candidate,
   reading: ReadOutcome | undefined,
-  given: FormOptions,
+  formOptions: FormOptions,
   index: number,
 ): Promise<FormedResource> {
   const { resource, required } = candidate
   const isText = reading !== undefined && 'text' in reading
-  if (!isText && required === undefined && given.countLevels !== true) return linkOf(candidate, reading, given)
-  const bodies = bodiesOf(candidate, reading, given, index)
-  const wanted = required === undefined ? undefined : nearest(bodies, required)
-  const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
+  if (!isText && required === undefined && formOptions.countLevels !== true)
+    return linkOf(candidate, reading, formOptions)
+  const bodies = bodiesOf(candidate, reading, formOptions, index)
+  const target = required === undefined ? undefined : nearest(bodies, required)
+  const bodiesToCount = target === undefined || formOptions.countLevels === true ? bodies : [target]
   const forms: ResourceForm[] = []
   const all = Number.POSITIVE_INFINITY
   // Skip counting a form that cannot fit, because counting takes long.
-  const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', maxTokenBytes * given.most))
+  const countable = bodiesToCount.filter(
+    (one) => one === target || !isLonger(one.body ?? '', maxTokenBytes * formOptions.most),
+  )
   const partOf = ({ level, body }: Body): RenderedPart => ({ resource, level, ...defined({ body }) })
-  for (const one of wanted === undefined ? countable : [wanted]) {
+  for (const one of target === undefined ? countable : [target]) {
     const { level, ranges } = one
     const part = partOf(one)
     const form: ResourceForm = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
-    if (one === wanted || level === 'link') form.tokens = await countPartTokens(part, one.digest, given, all)
+    if (one === target || level === 'link') form.tokens = await countPartTokens(part, one.digest, formOptions, all)
     else {
       // Do not count yet: most forms would not be chosen even with this lower bound, so they are never counted.
       form.tokens = minTokensOf(one.body ?? '')
-      if (form.tokens > given.most) continue
+      if (form.tokens > formOptions.most) continue
       form.count = async () => {
-        form.tokens = await countPartTokens(part, one.digest, given, given.most)
+        form.tokens = await countPartTokens(part, one.digest, formOptions, formOptions.most)
         form.count = undefined
       }
     }
     forms.push(form)
   }
   const levels = async () => {
-    const found: Partial<Record<Level, number>> = {}
-    for (const one of countable) found[one.level] = await countPartTokens(partOf(one), one.digest, given, all)
-    return found
+    const counts: Partial<Record<Level, number>> = {}
+    for (const one of countable) counts[one.level] = await countPartTokens(partOf(one), one.digest, formOptions, all)
+    return counts
   }
   const notes: string[] = []
-  if (isText && wanted !== undefined && wanted.level !== required)
-    notes.push(`at the level ${wanted.level}: there is no ${required} of it`)
+  if (isText && target !== undefined && target.level !== required)
+    notes.push(`at the level ${target.level}: there is no ${required} of it`)
   if (isText && reading.isOfDocument === true) notes.push('the text of the document')
   notes.push(...notesOf(reading))
-  if (isText && given.format === 'xml' && !isXmlText(reading.text))
+  if (isText && formOptions.format === 'xml' && !isXmlText(reading.text))
     notes.push('characters that XML cannot hold are replaced by U+FFFD')
   return {
     candidate,
     ...defined({ reading }),
     forms,
     size: isText
-      ? estimateTextTokens(reading.text, index < leading.candidates ? leading.share * given.most : 0)
+      ? estimateTextTokens(reading.text, index < leading.candidates ? leading.share * formOptions.most : 0)
       : sizes.least,
     notes,
-    ...(given.countLevels === true ? { levels } : {}),
+    ...(formOptions.countLevels === true ? { levels } : {}),
   }
 }
 
@@ -141,10 +144,10 @@ export async function formsOfCandidate(
 async function linkOf(
   candidate: Candidate,
   reading: ReadOutcome | undefined,
-  given: FormOptions,
+  formOptions: FormOptions,
 ): Promise<FormedResource> {
   const part: RenderedPart = { resource: candidate.resource, level: 'link' }
-  const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
+  const tokens = await formOptions.counter.count(formOptions.renderer.part(part, 1), formOptions.signal)
   return {
     candidate,
     ...defined({ reading }),
@@ -228,17 +231,17 @@ function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: strin
 async function countPartTokens(
   part: RenderedPart,
   digest: string | undefined,
-  given: FormOptions,
+  formOptions: FormOptions,
   most: number,
 ): Promise<number> {
-  const { counter, renderer, format, signal } = given
+  const { counter, renderer, format, signal } = formOptions
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
   const { resource, level } = part
   // The form without a body stands for everything in the form but its body, for which the digest stands.
   const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
-  const known = counts.get(key)
-  if (known !== undefined && (!known.isStopped || known.tokens > most)) return known.tokens
+  const cachedCount = counts.get(key)
+  if (cachedCount !== undefined && (!cachedCount.isStopped || cachedCount.tokens > most)) return cachedCount.tokens
   const tokens = await count()
   counts.set(key, { tokens, isStopped: tokens > most, bytes: 2 * key.length + 200 })
   return tokens
@@ -256,13 +259,13 @@ function bodiesOf(
   const path = decodeUriPath(resource.uri)
   const mimeType = reading.isOfDocument === true ? reading.mimeType : (resource.mimeType ?? reading.mimeType)
   bodies.push({ level: 'outline', ...outlineFor(reading, path, mimeType) })
-  const shown = { text, path, mimeType, found }
+  const source = { text, path, mimeType, found }
   const growth = Math.max(1, most / smallBudget)
   const optional = (index < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers).map(
     (size) => growth * size,
   )
   for (const { text: body, ranges, share } of windowsOf(
-    shown,
+    source,
     terms,
     required === undefined ? optional : windowSizes.required,
   ))
@@ -273,6 +276,6 @@ function bodiesOf(
 
 /** The body at the requested level, or at the next lower one that exists. */
 function nearest(bodies: readonly Body[], level: Level): Body {
-  const wanted = worth[level]
-  return bodies.filter((body) => worth[body.level] <= wanted).at(-1) ?? { level: 'link' }
+  const worthOfLevel = worth[level]
+  return bodies.filter((body) => worth[body.level] <= worthOfLevel).at(-1) ?? { level: 'link' }
 }

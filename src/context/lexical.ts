@@ -39,28 +39,28 @@ export async function matchWords(
 ): Promise<LexicalResult> {
   const countIn = createTermCount(terms)
   const countInBag = createBagCount(terms)
-  const named: TermCounts[] = []
+  const countLists: TermCounts[] = []
   for (const [position, resource] of resources.entries()) {
-    named.push(countIn(metadataText(resource)))
+    countLists.push(countIn(metadataText(resource)))
     if (position % 256 === 255) await turn()
   }
-  const names = bm25(named)
+  const names = bm25(countLists)
   const order = resources
     .map((resource, index) => ({ resource, index, name: names[index] ?? 0 }))
     .filter(({ resource }) => isRead(resource) && isReadable(resource, limits))
     .sort((a, b) => b.name - a.name || compareUris(a.resource.uri, b.resource.uri))
-  const chosen = order.slice(0, limits.read)
+  const candidates = order.slice(0, limits.read)
   const counts: TermCounts[] = []
   const indices: number[] = []
-  let missed = order.length - chosen.length
+  let missed = order.length - candidates.length
   let units = 0
-  const uris = chosen.map(({ resource }) => resource.uri)
+  const uris = candidates.map(({ resource }) => resource.uri)
   const { known, unitsOf } = bagsIn(
     memory,
-    chosen.map(({ resource }) => resource),
+    candidates.map(({ resource }) => resource),
   )
   for await (const { reading, position } of ahead(uris, reader, unitsOf)) {
-    const { resource, index } = chosen[position] ?? {}
+    const { resource, index } = candidates[position] ?? {}
     if (reading === undefined) missed++
     if (reading === undefined || resource === undefined || index === undefined) continue
     const isText = reading !== 'remembered' && 'text' in reading
@@ -86,7 +86,7 @@ export async function matchWords(
     if (resource === undefined) return false
     const least = minTermsOf(resource)
     if (least <= 1) return true
-    const has = (_: string, term: number) => hasTerm(named[index], term) || hasTerm(inContents.get(index), term)
+    const has = (_: string, term: number) => hasTerm(countLists[index], term) || hasTerm(inContents.get(index), term)
     return terms.filter(has).length >= least
   }
   const listOf = (scores: Iterable<readonly [index: number, score: number]>) =>
@@ -105,8 +105,8 @@ export async function matchWords(
   }
 }
 
-function hasTerm(found: TermCounts | undefined, term: number): boolean {
-  return (found?.counts[term] ?? 0) > 0
+function hasTerm(counts: TermCounts | undefined, term: number): boolean {
+  return (counts?.counts[term] ?? 0) > 0
 }
 
 /** Reads the next texts while these are examined. */
@@ -115,16 +115,16 @@ async function* ahead(
   reader: ContextReader,
   unitsOf: (uri: string) => number | undefined,
 ): AsyncGenerator<{ readonly reading: ReadOutcome | 'remembered' | undefined; readonly position: number }> {
-  const read = (from: number) => {
+  const readFrom = (from: number) => {
     const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
     // Handled at the `await` below: this line only prevents an unhandled rejection.
     reading.catch(() => {})
     return reading
   }
-  let next = read(0)
+  let next = readFrom(0)
   for (let from = 0; from < uris.length; from += batch) {
     const readings = await next
-    next = read(from + batch)
+    next = readFrom(from + batch)
     for (const [index, reading] of readings.entries()) yield { reading, position: from + index }
   }
 }
@@ -184,10 +184,10 @@ function spread<T>(list: readonly T[]): readonly T[] {
 
 /** The cached bags of words of resources, by URI, and the length of each. */
 function bagsIn(memory: ReadingCache | undefined, resources: readonly Resource[]) {
-  const known = new Map(resources.map((resource) => [resource.uri, memory?.bag(resource)] as const))
+  const bags = new Map(resources.map((resource) => [resource.uri, memory?.bag(resource)] as const))
   const unitsOf = (uri: string) => {
-    const bag = known.get(uri)
+    const bag = bags.get(uri)
     return bag === undefined ? undefined : (bag?.units ?? 0)
   }
-  return { known, unitsOf }
+  return { known: bags, unitsOf }
 }

@@ -65,10 +65,10 @@ export async function findCandidates(
   known: ReadonlyMap<string, Resource>,
   { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: ListInputs,
 ): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
-  const found = searched.lists.map((entries): RankedList => {
+  const lists = searched.lists.map((entries): RankedList => {
     return { name: 'search', entries: entries.filter(({ uri }) => known.has(uri)), weight: weights.search }
   })
-  if (terms.size === 0) return { lists: found, notes: [] }
+  if (terms.size === 0) return { lists: lists, notes: [] }
   const minTermsOf = (resource: Resource) =>
     isSearched && !isCovered(resource) ? Math.min(outside.minTerms, terms.size) : 1
   const resources = [...known.values()]
@@ -78,8 +78,8 @@ export async function findCandidates(
       const resource = known.get(uri)
       return isSearched && resource !== undefined && !isCovered(resource)
     }
-    const kept = entries.filter(({ uri }) => !isDouble(uri))
-    return kept
+    const documents = entries.filter(({ uri }) => !isDouble(uri))
+    return documents
       .map(({ uri, score }) => ({ uri, score: isOutside(uri) ? outside.weight * score : score }))
       .sort((a, b) => b.score - a.score || compareUris(a.uri, b.uri))
   }
@@ -95,8 +95,8 @@ export async function findCandidates(
   }
   const sections = await bySection(known, names, contents, words, terms, reader)
   const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
-  const again = await besideSearch(known, [...found, names, byLabels], isCovered, terms, reader, limits, memory)
-  return { lists: [...found, names, byLabels, contents, bySections, ...again], notes: words.notes }
+  const again = await besideSearch(known, [...lists, names, byLabels], isCovered, terms, reader, limits, memory)
+  return { lists: [...lists, names, byLabels, contents, bySections, ...again], notes: words.notes }
 }
 
 /**
@@ -104,7 +104,7 @@ export async function findCandidates(
  * estimated from a sample of the texts, because not all of them are read.
  */
 async function besideSearch(
-  known: ReadonlyMap<string, Resource>,
+  resources: ReadonlyMap<string, Resource>,
   lists: readonly RankedList[],
   isCovered: (resource: Resource) => boolean,
   terms: ReadonlySet<string>,
@@ -113,17 +113,17 @@ async function besideSearch(
   memory: ReadingCache | undefined,
 ): Promise<readonly RankedList[]> {
   const isIn = (uri: string) => {
-    const resource = known.get(uri)
+    const resource = resources.get(uri)
     return resource !== undefined && isCovered(resource)
   }
   const leaders = bestOf(sumsOf(lists))
     .map(([uri]) => uri)
     .filter(isIn)
     .slice(0, Math.min(sectioned, limits.searched))
-  const texts = await sectionsOfAll(known, leaders, terms, reader)
+  const texts = await sectionsOfAll(resources, leaders, terms, reader)
   const counts = texts.map(([, sections]) => inAll(sections, terms.size))
   const leading = new Set(leaders)
-  const others = [...known.values()].filter(
+  const others = [...resources.values()].filter(
     (resource) => isCovered(resource) && !leading.has(resource.uri) && isReadable(resource, limits),
   )
   const rarity = await estimateRarity(counts, texts.length === 0 ? [] : others, [...terms], reader, memory)
@@ -146,7 +146,7 @@ function inAll(sections: readonly Section[], terms: number): TermCounts {
 
 /** For the best resources by words and names: the score of the best section of each. */
 async function bySection(
-  known: ReadonlyMap<string, Resource>,
+  resources: ReadonlyMap<string, Resource>,
   names: RankedList,
   contents: RankedList,
   { rarity }: LexicalResult,
@@ -158,13 +158,13 @@ async function bySection(
     .map(([uri]) => uri)
     .filter((uri) => hasWords.has(uri))
     .slice(0, sectioned)
-  const texts = await sectionsOfAll(known, leaders, terms, reader)
+  const texts = await sectionsOfAll(resources, leaders, terms, reader)
   return scaleScores(texts.map(([uri, sections]) => [uri, bestSectionScore(sections, rarity)] as const))
 }
 
 /** Reads resources, and splits texts into their sections. */
 async function sectionsOfAll(
-  known: ReadonlyMap<string, Resource>,
+  resources: ReadonlyMap<string, Resource>,
   uris: readonly string[],
   terms: ReadonlySet<string>,
   reader: ContextReader,
@@ -176,7 +176,7 @@ async function sectionsOfAll(
     const of = {
       text: reading.text,
       path: decodeUriPath(uri),
-      mimeType: known.get(uri)?.mimeType ?? reading.mimeType,
+      mimeType: resources.get(uri)?.mimeType ?? reading.mimeType,
     }
     return [[uri, sectionsOf(of, terms)] as const]
   })
@@ -190,7 +190,7 @@ function bestOf(sums: ReadonlyMap<string, number>): readonly (readonly [uri: str
 export async function neighboursOf(
   pinned: readonly string[],
   sums: ReadonlyMap<string, number>,
-  known: ReadonlyMap<string, Resource>,
+  resources: ReadonlyMap<string, Resource>,
   reader: ContextReader,
 ): Promise<readonly RankedList[]> {
   const best = bestOf(sums)
@@ -198,7 +198,7 @@ export async function neighboursOf(
   const seeds = new Map([...pinned.map((uri) => [uri, most] as const), ...best])
   const leading = [...seeds].slice(0, nearness.seeds)
   if (leading.length === 0) return []
-  const beside = foldersOf([...known.keys()])
+  const beside = foldersOf([...resources.keys()])
   const readings = await reader.read(leading.map(([uri]) => uri))
   const referred = new Map<string, number>()
   const together = new Map<string, number>()
@@ -207,7 +207,7 @@ export async function neighboursOf(
   for (const [index, [uri, score]] of leading.entries()) {
     const reading = readings[index]
     if (reading !== undefined && 'text' in reading)
-      for (const each of referredTo(uri, reading.text, (one) => known.has(one))) raise(referred, each, score)
+      for (const each of referredTo(uri, reading.text, (one) => resources.has(one))) raise(referred, each, score)
     for (const each of beside(uri)) raise(together, each, score)
   }
   const listOf = (name: string, scores: ReadonlyMap<string, number>, weight: number): RankedList => ({
@@ -229,16 +229,16 @@ const endings = ['', '.ts', '.tsx', '.js', '.jsx', '.mjs', '.py', '.md', '/index
 
 /** The known URIs that the beginning of a text refers to, resolved against its own. */
 function referredTo(uri: string, text: string, isKnown: (uri: string) => boolean): readonly string[] {
-  const found = new Set<string>()
+  const uris = new Set<string>()
   const part = text.slice(0, most.text)
-  let looked = 0
+  let lookCount = 0
   for (const pattern of references)
     for (const [, reference = ''] of part.matchAll(pattern)) {
-      if (++looked > most.references) return [...found]
+      if (++lookCount > most.references) return [...uris]
       const target = candidatesFor(uri, reference).find(isKnown)
-      if (target !== undefined && target !== uri) found.add(target)
+      if (target !== undefined && target !== uri) uris.add(target)
     }
-  return [...found]
+  return [...uris]
 }
 
 function candidatesFor(uri: string, reference: string): readonly string[] {
@@ -277,9 +277,9 @@ function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] 
   const folders = new Map<string, string[]>()
   for (const uri of uris) {
     const folder = folderOf(uri)
-    const held = folders.get(folder)
-    if (held === undefined) folders.set(folder, [uri])
-    else held.push(uri)
+    const members = folders.get(folder)
+    if (members === undefined) folders.set(folder, [uri])
+    else members.push(uri)
   }
   return (uri) => {
     const all = folders.get(folderOf(uri)) ?? []

@@ -72,7 +72,7 @@ export interface ManifestDifference {
 export function manifestDifferences(before: Manifest, after: Manifest): readonly ManifestDifference[] {
   const old = new Map(before.manifest.map((entry) => [entry.uri, entry] as const))
   const now = new Set(after.manifest.map(({ uri }) => uri))
-  const found = after.manifest.flatMap((entry): readonly ManifestDifference[] => {
+  const differences = after.manifest.flatMap((entry): readonly ManifestDifference[] => {
     const { uri, level } = entry
     const was = old.get(uri)
     if (was === undefined) return [{ uri, what: 'new', to: level }]
@@ -80,8 +80,8 @@ export function manifestDifferences(before: Manifest, after: Manifest): readonly
     if (was.sha256 !== entry.sha256) return [{ uri, what: 'changed', from: was.level, to: level }]
     return isLess ? [{ uri, what: 'level', from: was.level, to: level }] : []
   })
-  const gone = before.manifest.filter(({ uri }) => !now.has(uri))
-  return [...found, ...gone.map(({ uri, level }) => ({ uri, what: 'gone' as const, from: level }))]
+  const entries = before.manifest.filter(({ uri }) => !now.has(uri))
+  return [...differences, ...entries.map(({ uri, level }) => ({ uri, what: 'gone' as const, from: level }))]
 }
 
 /**

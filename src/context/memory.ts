@@ -51,8 +51,8 @@ export function createReadingCaches(): (caller: string) => ReadingCache {
     return {
       bag: (resource) => {
         const key = keyOf(resource)
-        const known = key === undefined ? undefined : bags.get(key)
-        return known !== undefined && 'bag' in known ? null : known
+        const bag = key === undefined ? undefined : bags.get(key)
+        return bag !== undefined && 'bag' in bag ? null : bag
       },
       keepBag: (resource, bag) => {
         const key = keyToKeep(resource)
@@ -60,11 +60,11 @@ export function createReadingCaches(): (caller: string) => ReadingCache {
       },
       reading: (resource) => {
         const key = keyOf(resource)
-        const known = key === undefined ? undefined : readings.get(key)
-        const held = known === undefined ? undefined : texts.get(known.sha256)
-        if (known === undefined || held === undefined) return undefined
-        const { keyLength: _, ...facts } = known
-        return { ...facts, text: held.text }
+        const reading = key === undefined ? undefined : readings.get(key)
+        const text = reading === undefined ? undefined : texts.get(reading.sha256)
+        if (reading === undefined || text === undefined) return undefined
+        const { keyLength: _, ...facts } = reading
+        return { ...facts, text: text.text }
       },
       keepReading: (resource, { text, ...facts }) => {
         const key = facts.version === resource.version ? keyToKeep(resource) : undefined

@@ -65,7 +65,7 @@ async function keepable(
 ): Promise<readonly EarlierItem[]> {
   const byUri = new Map(formed.map((each) => [each.candidate.resource.uri, each] as const))
   const digests = createDigests(renderer)
-  const kept: EarlierItem[] = []
+  const items: EarlierItem[] = []
   for (const [index, entry] of earlier.entries()) {
     const each = byUri.get(entry.uri)
     if (each === undefined || entry.prefix === undefined) break
@@ -76,9 +76,9 @@ async function keepable(
       (await rebuilt(each, entry, isSame, count))
     if (form === undefined) break
     digests.take(form.part, index + 1)
-    kept.push({ uri: entry.uri, form })
+    items.push({ uri: entry.uri, form })
   }
-  return kept
+  return items
 }
 
 /**
@@ -117,20 +117,20 @@ export async function packKeepingPrefix(
   { renderer, count }: { readonly renderer: Renderer; readonly count: (part: RenderedPart) => Promise<number> },
   limits: PackLimits,
 ): Promise<PackedResources | undefined> {
-  const attempt = async (kept: readonly EarlierItem[]): Promise<PackedResources | undefined> => {
-    const fixed = new Map(kept.map(({ uri, form }) => [uri, form] as const))
+  const attempt = async (earlierItems: readonly EarlierItem[]): Promise<PackedResources | undefined> => {
+    const fixed = new Map(earlierItems.map(({ uri, form }) => [uri, form] as const))
     const items = new Map(formed.map((each) => itemOf(each, fixed.get(each.candidate.resource.uri))))
-    const packed = await pack([...items.keys()], limits)
-    return packed === undefined ? undefined : { items, packed }
+    const packing = await pack([...items.keys()], limits)
+    return packing === undefined ? undefined : { items, packed: packing }
   }
   const free = await attempt([])
   if (free === undefined || earlier.length === 0) return free
-  const kept = await keepable(formed, earlier, renderer, count)
+  const earlierItems = await keepable(formed, earlier, renderer, count)
   const least = (1 - givenUp) * worthOf(free)
   let best = free
   // Try the whole beginning first, because it usually costs nothing. Otherwise a binary search finds the longest part that costs little enough.
-  for (let low = 1, high = kept.length, at = high; low <= high; at = (low + high) >> 1) {
-    const tried = await attempt(kept.slice(0, at))
+  for (let low = 1, high = earlierItems.length, at = high; low <= high; at = (low + high) >> 1) {
+    const tried = await attempt(earlierItems.slice(0, at))
     if (tried !== undefined && worthOf(tried) >= least) {
       best = tried
       low = at + 1
@@ -165,8 +165,8 @@ function worthOf({ packed }: PackedResources): number {
  */
 export function orderItems<
   Chosen extends { readonly candidate: FormedResource['candidate']; readonly form: ResourceForm },
->(chosen: readonly Chosen[], earlier: readonly ManifestEntry[], renderer: Renderer): readonly Chosen[] {
-  const rest = new Map(chosen.map((each) => [each.candidate.resource.uri, each] as const))
+>(candidates: readonly Chosen[], earlier: readonly ManifestEntry[], renderer: Renderer): readonly Chosen[] {
+  const rest = new Map(candidates.map((each) => [each.candidate.resource.uri, each] as const))
   const digests = createDigests(renderer)
   const front: Chosen[] = []
   for (const [index, { uri, prefix }] of earlier.entries()) {
@@ -227,47 +227,47 @@ const movesPerTurn = 1024
  * @returns undefined when the required items do not fit.
  */
 export async function pack(items: readonly PackItem[], limits: PackLimits): Promise<Packed | undefined> {
-  const taken = new Map<PackItem, number>()
+  const levels = new Map<PackItem, number>()
   let tokens = 0
-  let looked = 0
+  let lookCount = 0
   for (const item of items) {
     if (item.required === undefined) continue
     await item.options[item.required]?.count?.()
-    tokens += (item.options[item.required]?.tokens ?? 0) + (taken.size === 0 ? limits.frame : 0)
-    taken.set(item, item.required)
+    tokens += (item.options[item.required]?.tokens ?? 0) + (levels.size === 0 ? limits.frame : 0)
+    levels.set(item, item.required)
   }
-  if (tokens > limits.budget || taken.size > limits.items) return undefined
+  if (tokens > limits.budget || levels.size > limits.items) return undefined
   // A move that does not fit now never fits later, because tokens are only added.
-  const left = () => limits.budget - tokens - (taken.size === 0 ? limits.frame : 0)
+  const remaining = () => limits.budget - tokens - (levels.size === 0 ? limits.frame : 0)
   for (const cap of [limits.cap, Number.POSITIVE_INFINITY]) {
     const waiting = createHeap(isBefore)
     const wait = (item: PackItem) => {
-      const move = nextMove(item, taken.get(item), cap, left())
+      const move = nextMove(item, levels.get(item), cap, remaining())
       if (move !== undefined) waiting.push(move)
     }
     for (const item of items) {
       wait(item)
-      if (++looked % movesPerTurn === 0) await turn()
+      if (++lookCount % movesPerTurn === 0) await turn()
     }
     for (let move = waiting.pop(); move !== undefined; move = waiting.pop()) {
-      if (++looked % movesPerTurn === 0) await turn()
+      if (++lookCount % movesPerTurn === 0) await turn()
       const { item } = move
-      if (!taken.has(item) && taken.size >= limits.items) continue
+      if (!levels.has(item) && levels.size >= limits.items) continue
       const { count } = item.options[move.to] ?? {}
       // The move is queued again with its real tokens. Its value per token can only be lower than estimated, so no better move is missed.
-      if (move.tokens <= left() && count !== undefined) await count()
-      else if (move.tokens <= left()) {
-        tokens += move.tokens + (taken.size === 0 ? limits.frame : 0)
-        taken.set(item, move.to)
+      if (move.tokens <= remaining() && count !== undefined) await count()
+      else if (move.tokens <= remaining()) {
+        tokens += move.tokens + (levels.size === 0 ? limits.frame : 0)
+        levels.set(item, move.to)
       }
       wait(item)
     }
   }
-  return { taken, tokens }
+  return { taken: levels, tokens }
 }
 
 /** The next move of an item at one of its options: the one with the highest value per token, of those that fit. */
-function nextMove(item: PackItem, from: number | undefined, cap: number, left: number): Move | undefined {
+function nextMove(item: PackItem, from: number | undefined, cap: number, remaining: number): Move | undefined {
   const now = from === undefined ? nothing : item.options[from]
   if (now === undefined) return undefined
   let to = -1
@@ -277,7 +277,7 @@ function nextMove(item: PackItem, from: number | undefined, cap: number, left: n
     if (option === undefined || option.tokens > cap || option.worth <= now.worth) continue
     // A form that is not counted yet may be larger than it seems.
     const tokens = Math.max(option.tokens - now.tokens, option.count === undefined ? 0 : 1)
-    if (tokens === 0 || tokens > left) continue
+    if (tokens === 0 || tokens > remaining) continue
     const gain = (item.score * (option.worth - now.worth)) / tokens
     if (to >= 0 && gain <= most) continue
     to = at

@@ -31,7 +31,7 @@ const listed: ListedPrompt = {
     },
   ],
 }
-const known: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)
+const argumentNames: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)
 const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
 
 /** Name under which another prompt with the name of this one is available. */
@@ -59,17 +59,17 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     return { ...page, items: page.nextCursor === undefined ? [...others, listed] : others }
   }
 
-  const fill: PromptView['get'] = async ({ arguments: given = new Map() }, call) => {
-    for (const name of given.keys())
-      if (!known.includes(name))
+  const fill: PromptView['get'] = async ({ arguments: request = new Map() }, call) => {
+    for (const name of request.keys())
+      if (!argumentNames.includes(name))
         throw invalid(
-          `The request has an argument that this prompt does not have. The arguments are: ${known.join(', ')}.`,
+          `The request has an argument that this prompt does not have. The arguments are: ${argumentNames.join(', ')}.`,
           'argument',
         )
-    const query = given.get('query')?.trim() ?? ''
+    const query = request.get('query')?.trim() ?? ''
     if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
-    const [budget, mounts] = [given.get('budget')?.trim(), splitList(given.get('mounts'))]
-    const asked = parseContextCall(
+    const [budget, mounts] = [request.get('budget')?.trim(), splitList(request.get('mounts'))]
+    const contextCall = parseContextCall(
       {
         query,
         format: 'mcp',
@@ -83,7 +83,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
       return await turns.run(share, signal, async () => {
         const [{ assemble }, { toOutputBlocks }] = await Promise.all([import('./assemble.ts'), import('./render.ts')])
         const { blocks = [] } = await assemble(view, {
-          ...asked.options,
+          ...contextCall.options,
           ...defined({ signal, changes, limits, memory }),
         })
         const messages = toOutputBlocks(blocks).map(
@@ -103,10 +103,10 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     if (name === 'budget') return completionOf(budgets.filter((budget) => budget.startsWith(value.trim())))
     if (name !== 'mounts') return { values: [] }
     const [, before = '', typed = ''] = /^(.*[\s,])?([^\s,]*)$/s.exec(value) ?? []
-    const taken = new Set(splitList(before))
+    const typedAddresses = new Set(splitList(before))
     const addresses = (await view.mounts(call)).map(({ uri }) => uri.replace(/\/$/, ''))
-    const begun = addresses.filter((address) => address.startsWith(typed) && !taken.has(address))
-    return completionOf(begun.map((address) => before + address))
+    const matches = addresses.filter((address) => address.startsWith(typed) && !typedAddresses.has(address))
+    return completionOf(matches.map((address) => before + address))
   }
 
   const prompts: PromptView = {

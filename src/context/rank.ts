@@ -92,9 +92,9 @@ export async function rankAll(
   reader.expect(listed.resources)
   const mountOf = createAddressFinder(mounts ?? [])
   const empty = new Set(mounts)
-  const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
+  const isWanted = ({ uri, audience: audiences, mimeType }: Resource) => {
     // The status of a search is not a candidate.
-    if (!isForAudience(audience, meant) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
+    if (!isForAudience(audience, audiences) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
     const mount = mountOf(uri)
     if (mount !== undefined) empty.delete(mount)
     return mounts === undefined || mount !== undefined
@@ -128,16 +128,16 @@ export async function rankAll(
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
 
   // A copy is shown only if its original was not found, and is not required.
-  const found = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
+  const hitUris = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
   const isDouble = (uri: string) => {
     const original = originals.get(uri)
-    return original !== undefined && (found.has(original) || required.has(original))
+    return original !== undefined && (hitUris.has(original) || required.has(original))
   }
   const isCovered = ({ uri }: Resource) => coveredBy(uri) !== undefined
   const { memory } = options
   const labelScore = createLabelScore(query)
   const looking = { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
-  const { lists, notes: said } = await findCandidates(known, looking)
+  const { lists, notes: searchNotes } = await findCandidates(known, looking)
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuseRankings([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
@@ -160,7 +160,12 @@ export async function rankAll(
   const ordered = [...rankTestsLower(may, terms)].sort(
     (a, b) => b.explanation.score - a.explanation.score || compareUris(a.resource.uri, b.resource.uri),
   )
-  const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]
+  const notes = [
+    ...(empty.size === 0 ? [] : [nothingIn([...empty])]),
+    ...listed.notes,
+    ...searched.notes,
+    ...searchNotes,
+  ]
   return { candidates: [...must, ...ordered], terms, notes, freshness: searched.freshness }
 }
 
@@ -172,8 +177,8 @@ function nothingIn(mounts: readonly string[]): string {
 /** Returns the pins as the only candidates, without a search. */
 async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: string) => boolean): Promise<Ranked> {
   const { query = '', pins = [], signal } = options
-  const known = await describePins(view, pins.map(pinUri), signal)
-  const candidates = [...requiredOf(pins, [], known, isExcluded).values()].map(
+  const resources = await describePins(view, pins.map(pinUri), signal)
+  const candidates = [...requiredOf(pins, [], resources, isExcluded).values()].map(
     ({ resource, level }): Candidate => ({
       resource,
       explanation: scoreResource(resource, { relevance: 1, because: 'pinned' }, options),
@@ -192,16 +197,16 @@ async function findPinned(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Resource>> {
   if (pins.length === 0) return new Map()
-  const wanted = new Set(pins.map(canonicalUri))
-  const known = new Map<string, Resource>()
+  const pinUris = new Set(pins.map(canonicalUri))
+  const resources = new Map<string, Resource>()
   for (const [index, resource] of listed.entries()) {
     if (index % slice === slice - 1) await turn()
     const uri = canonicalUri(resource.uri)
-    if (wanted.has(uri)) known.set(uri, resource)
+    if (pinUris.has(uri)) resources.set(uri, resource)
   }
-  const unlisted = [...wanted].filter((uri) => !known.has(uri))
-  for (const [uri, resource] of await describePins(view, unlisted, signal)) known.set(uri, resource)
-  return known
+  const unlisted = [...pinUris].filter((uri) => !resources.has(uri))
+  for (const [uri, resource] of await describePins(view, unlisted, signal)) resources.set(uri, resource)
+  return resources
 }
 
 function pinUri(pin: string | Pin): string {
@@ -243,11 +248,11 @@ async function describePins(
   uris: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, Resource>> {
-  const wanted = new Set(uris.map(canonicalUri))
-  const known = new Map<string, Resource>()
+  const uriSet = new Set(uris.map(canonicalUri))
+  const resources = new Map<string, Resource>()
   const options = signal === undefined ? {} : { signal }
-  for (const folder of new Set([...wanted].map(folderOf))) {
-    let left = [...wanted].filter((uri) => folderOf(uri) === folder).length
+  for (const folder of new Set([...uriSet].map(folderOf))) {
+    let left = [...uriSet].filter((uri) => folderOf(uri) === folder).length
     let pages = 0
     try {
       for await (const { items } of iteratePages(
@@ -256,8 +261,8 @@ async function describePins(
       )) {
         for (const resource of items) {
           const uri = canonicalUri(resource.uri)
-          if (!wanted.has(uri) || known.has(uri)) continue
-          known.set(uri, resource)
+          if (!uriSet.has(uri) || resources.has(uri)) continue
+          resources.set(uri, resource)
           left--
         }
         if (left === 0 || ++pages === most) break
@@ -267,5 +272,5 @@ async function describePins(
       if (!isResourceError(error)) throw error
     }
   }
-  return known
+  return resources
 }

@@ -34,7 +34,7 @@ const slice = 16_384
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */
 export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) {
-  const { lengths, bytes: held } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
+  const { lengths, bytes } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
   const mask = 2 ** Math.ceil(Math.log2(2 * lengths.length + 1)) - 1
   /** The rank in a slot, plus 1; 0: the slot is free. */
   const slots = new Int32Array(mask + 1)
@@ -46,21 +46,22 @@ export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) 
     starts[rank] = size
     const length = lengths[rank] ?? 0
     if (length === 0) continue
-    let slot = hashOfBytes(held, size, size + length) & mask
+    let slot = hashOfBytes(bytes, size, size + length) & mask
     while (slots[slot] !== 0) slot = (slot + 1) & mask
     slots[slot] = rank + 1
     size += length
   }
   starts[lengths.length] = size
-  if (size !== held.length)
+  if (size !== bytes.length)
     throw new RangeError(
-      `The lengths of the tokens add up to ${size} bytes, but the file has ${held.length} bytes of tokens.`,
+      `The lengths of the tokens add up to ${size} bytes, but the file has ${bytes.length} bytes of tokens.`,
     )
 
   const isAt = (rank: number, text: string, from: number, length: number): boolean => {
     const start = starts[rank] ?? 0
     if ((starts[rank + 1] ?? 0) - start !== length) return false
-    for (let index = 0; index < length; index++) if (held[start + index] !== text.charCodeAt(from + index)) return false
+    for (let index = 0; index < length; index++)
+      if (bytes[start + index] !== text.charCodeAt(from + index)) return false
     return true
   }
   return {

@@ -32,10 +32,10 @@ export function createContextReader(
   { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
 ) {
   const listed = new Map<string, Resource>()
-  const known = new Map<string, ReadOutcome>()
+  const outcomes = new Map<string, ReadOutcome>()
   /** Cached resources, which count as read. */
-  const counted = new Set<string>()
-  let held = 0
+  const terms = new Set<string>()
+  let totalBytes = 0
   let readsDocuments = true
   const readOne = async (uri: string): Promise<ReadOutcome> => {
     const resource = listed.get(uri)
@@ -50,18 +50,18 @@ export function createContextReader(
   const readAsIs = async (uri: string, resource: Resource | undefined): Promise<ReadOutcome> => {
     try {
       const { contents } = await view.read(uri, defined({ signal }))
-      const shown: ResourceContent[] = []
+      const resourceContents: ResourceContent[] = []
       for (const content of contents) {
-        if (!isExcluded(content.uri)) shown.push(content)
+        if (!isExcluded(content.uri)) resourceContents.push(content)
         else if ('stream' in content) await leave(content.stream)
       }
-      const form = chooseReadingForm(shown)
+      const form = chooseReadingForm(resourceContents)
       if (form !== undefined) {
-        for (const content of shown) if ('stream' in content) await leave(content.stream)
+        for (const content of resourceContents) if ('stream' in content) await leave(content.stream)
         return { fault: 'not-text', form }
       }
-      const reading = await readingOf(shown, limits.item)
-      const isWhole = shown.length === 1 && contents.length === 1
+      const reading = await readingOf(resourceContents, limits.item)
+      const isWhole = resourceContents.length === 1 && contents.length === 1
       if (isWhole && resource !== undefined && 'text' in reading) memory?.keepReading(resource, reading)
       return reading
     } catch (error) {
@@ -73,25 +73,25 @@ export function createContextReader(
     }
   }
   const readAll = async (uris: readonly string[], unitsOf: (uri: string) => number | undefined): Promise<void> => {
-    const unknown = [...new Set(uris)].filter((uri) => !known.has(uri))
+    const unknown = [...new Set(uris)].filter((uri) => !outcomes.has(uri))
     // In batches, so that the effect of the limit does not depend on which read was faster.
     for (let at = 0; at < unknown.length; at += limits.concurrency) {
-      const isFull = held >= limits.bytes
+      const isFull = totalBytes >= limits.bytes
       const batch: string[] = []
       for (const uri of unknown.slice(at, at + limits.concurrency)) {
-        const units = counted.has(uri) ? undefined : unitsOf(uri)
+        const units = terms.has(uri) ? undefined : unitsOf(uri)
         if (!isFull && units !== undefined) {
-          counted.add(uri)
-          held += 2 * units
-        } else if (!isFull || counted.has(uri)) batch.push(uri)
+          terms.add(uri)
+          totalBytes += 2 * units
+        } else if (!isFull || terms.has(uri)) batch.push(uri)
       }
       // The reads of a batch begin together, so a source need not check for changes before each of them.
       const readings = await Promise.all(batch.map(readOne))
       for (const [index, uri] of batch.entries()) {
         const reading = readings[index]
         if (reading === undefined) continue
-        known.set(uri, reading)
-        if ('text' in reading && !counted.has(uri)) held += 2 * reading.text.length
+        outcomes.set(uri, reading)
+        if ('text' in reading && !terms.has(uri)) totalBytes += 2 * reading.text.length
       }
     }
   }
@@ -106,11 +106,11 @@ export function createContextReader(
       // The search for words does not read documents, because each of them takes about a second. Documents that were chosen are read here.
       readsDocuments = true
       for (const uri of uris) {
-        const before = known.get(uri)
-        if (before !== undefined && 'fault' in before && before.form !== undefined) known.delete(uri)
+        const before = outcomes.get(uri)
+        if (before !== undefined && 'fault' in before && before.form !== undefined) outcomes.delete(uri)
       }
       await readAll(uris, () => undefined)
-      return uris.map((uri) => known.get(uri))
+      return uris.map((uri) => outcomes.get(uri))
     },
     /**
      * Like `read`, but skips cached resources, and the texts of documents. Cached resources count as read, so that the limit has
@@ -124,10 +124,10 @@ export function createContextReader(
     ): Promise<readonly (ReadOutcome | 'remembered' | undefined)[]> => {
       readsDocuments = false
       await readAll(
-        uris.filter((uri) => !counted.has(uri)),
+        uris.filter((uri) => !terms.has(uri)),
         unitsOf,
       )
-      return uris.map((uri) => known.get(uri) ?? (counted.has(uri) ? 'remembered' : undefined))
+      return uris.map((uri) => outcomes.get(uri) ?? (terms.has(uri) ? 'remembered' : undefined))
     },
   }
 }
@@ -142,21 +142,24 @@ function chooseReadingForm(contents: readonly ResourceContent[]): string | undef
   if (content === undefined || others.length > 0) return undefined
   // The source of a page is text for people; that of a notebook, or of a PDF in ASCII, is not.
   if ('text' in content && /html/.test(content.mimeType ?? 'html')) return undefined
-  const told = content.meta?.[metaKeys.reading]
-  const forms: unknown = typeof told === 'object' && told !== null && 'forms' in told ? told.forms : undefined
+  const readingFacts = content.meta?.[metaKeys.reading]
+  const forms: unknown =
+    typeof readingFacts === 'object' && readingFacts !== null && 'forms' in readingFacts
+      ? readingFacts.forms
+      : undefined
   if (!Array.isArray(forms)) return undefined
   return ['markdown', 'text'].find((form) => forms.includes(form))
 }
 
 async function readingOf(contents: readonly ResourceContent[], limit: number): Promise<ReadOutcome> {
   const texts: string[] = []
-  let left = limit
+  let remaining = limit
   for (const content of contents) {
-    const found = await readContentText(content, left)
-    if (typeof found !== 'string') return found
-    left -= Buffer.byteLength(found)
-    if (left < 0) return { fault: 'too-large' }
-    texts.push(found.toWellFormed())
+    const fault = await readContentText(content, remaining)
+    if (typeof fault !== 'string') return fault
+    remaining -= Buffer.byteLength(fault)
+    if (remaining < 0) return { fault: 'too-large' }
+    texts.push(fault.toWellFormed())
   }
   if (texts.length === 0) return { fault: 'not-text' }
   const text = texts.join('\n')

@@ -68,20 +68,20 @@ export async function searchAll(
       tryReadText(view, () => reason.uriOf({ query: searched, limit, audience, ...(fresh ? { fresh } : {}) }), options),
       tryReadText(view, () => reason.status, options),
     ])
-    const found = answer === undefined ? undefined : parseSearchAnswer(answer)
+    const searchAnswer = answer === undefined ? undefined : parseSearchAnswer(answer)
     signal?.throwIfAborted()
-    if (found === undefined) {
+    if (searchAnswer === undefined) {
       notes.push(`the search at ${reason.address} gave no usable answer`)
       continue
     }
-    notes.push(...notesAboveHits(found))
-    answers.push(found)
-    if (fresh && found.fresh === undefined) notes.push(staleNote)
+    notes.push(...notesAboveHits(searchAnswer))
+    answers.push(searchAnswer)
+    if (fresh && searchAnswer.fresh === undefined) notes.push(staleNote)
     if (searched.length < query.length)
       notes.push(`the search at ${reason.address} used only the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
-    lists.push(collectHits(found, lines))
-    resources.push(...found.hits.map((hit) => resourceOfHit(hit, hit.document, baseName(hit.document))))
+    lists.push(collectHits(searchAnswer, lines))
+    resources.push(...searchAnswer.hits.map((hit) => resourceOfHit(hit, hit.document, baseName(hit.document))))
   }
   return { lists, lines, resources, covered, notes, freshness: freshnessOf(answers) }
 }
@@ -99,8 +99,8 @@ async function tryReadText(view: View, uri: () => string, options: { readonly si
 
 /** Returns the addresses that a search covers: its own, and those of the mounts whose index is current. In other mounts it may miss documents. */
 function coveredBy({ address }: SearchMount, status: string | undefined): readonly string[] {
-  const known = status === undefined ? undefined : parseSearchStatus(status)
-  const current = (known?.mounts ?? []).filter(({ state }) => state === 'current')
+  const searchStatus = status === undefined ? undefined : parseSearchStatus(status)
+  const current = (searchStatus?.mounts ?? []).filter(({ state }) => state === 'current')
   return [address, ...current.map((mount) => mount.address)]
 }
 
@@ -146,8 +146,8 @@ function isNoDocument({ uri, mimeType }: Resource): boolean {
 }
 
 /** Whether a resource is for an audience: a resource without an audience is for all. */
-export function isForAudience(audience: Audience, given: readonly Audience[] | undefined): boolean {
-  return given === undefined || given.length === 0 || given.includes(audience)
+export function isForAudience(audience: Audience, audiences: readonly Audience[] | undefined): boolean {
+  return audiences === undefined || audiences.length === 0 || audiences.includes(audience)
 }
 
 /** The results of one search method, best first: URIs with scores from 0 to 1. */
@@ -188,21 +188,21 @@ export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
 
 /** Fuses lists: adds the weighted scores of each resource, divides by the best sum, and squares. */
 export function fuseRankings(lists: readonly RankedList[]): ReadonlyMap<string, FusedDocument> {
-  const found = new Map<string, { relevance: number; because: string }>()
+  const scores = new Map<string, { relevance: number; because: string }>()
   let best = 0
   for (const { name, entries, weight } of lists)
     for (const [index, { uri, score }] of entries.entries()) {
       const reason = `${name} #${index + 1}`
-      const known = found.get(uri)
-      if (known === undefined) found.set(uri, { relevance: weight * score, because: reason })
+      const previous = scores.get(uri)
+      if (previous === undefined) scores.set(uri, { relevance: weight * score, because: reason })
       else {
-        known.relevance += weight * score
-        known.because = `${known.because}, ${reason}`
+        previous.relevance += weight * score
+        previous.because = `${previous.because}, ${reason}`
       }
     }
-  for (const { relevance } of found.values()) best = Math.max(best, relevance)
-  for (const fused of found.values()) fused.relevance = (fused.relevance / (best || 1)) ** power
-  return found
+  for (const { relevance } of scores.values()) best = Math.max(best, relevance)
+  for (const fused of scores.values()) fused.relevance = (fused.relevance / (best || 1)) ** power
+  return scores
 }
 
 /** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */

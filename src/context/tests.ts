@@ -25,8 +25,8 @@ export function rankTestsLower(candidates: readonly Candidate[], terms: Readonly
   const sources = new Map<string, Candidate>()
   for (const candidate of candidates) {
     const name = subjectOf(candidate)
-    const known = sources.get(name)
-    if (!isTest(candidate) && candidate.explanation.score > (known?.explanation.score ?? 0))
+    const previous = sources.get(name)
+    if (!isTest(candidate) && candidate.explanation.score > (previous?.explanation.score ?? 0))
       sources.set(name, candidate)
   }
   return candidates.map((candidate) => {

@@ -86,8 +86,8 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
   const texts = createLruCache<number>(20_000)
 
   function* otherSteps(piece: string): Generator<void, number> {
-    const known = others.get(piece)
-    if (known !== undefined) return known
+    const count = others.get(piece)
+    if (count !== undefined) return count
     const bytes = toBinaryString(piece)
     const tokens = bytes.length <= shortBytes ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
     if (others.size >= remembered.others) others.clear()
@@ -98,18 +98,18 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
   function* steps(text: string, most: number): Generator<void, number> {
     // Use an own copy, because a regular expression with state stores its position. Every character belongs to a piece, so `test` finds the
     // end of the next piece, without creating an object.
-    const cut = new RegExp(pattern.source, pattern.flags)
+    const regExp = new RegExp(pattern.source, pattern.flags)
     let count = 0
-    let done = 0
+    let position = 0
     if (pieces.isFull()) pieces.clear()
-    for (let start = 0; cut.test(text); start = cut.lastIndex) {
-      const end = cut.lastIndex
+    for (let start = 0; regExp.test(text); start = regExp.lastIndex) {
+      const end = regExp.lastIndex
       const hash = asciiHashOf(text, start, end)
       const piece = hash === undefined ? -1 : pieces.numberOf(text, start, end, hash)
       count += piece < 0 ? yield* otherSteps(text.slice(start, end)) : (tokensOf[piece] ?? 0)
       if (count > most) return count
-      if (cut.lastIndex - done < slice) continue
-      done = cut.lastIndex
+      if (regExp.lastIndex - position < slice) continue
+      position = regExp.lastIndex
       yield
     }
     return count
@@ -123,8 +123,8 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
           limit: maxCounted,
         })
       const key = text.length < 256 ? ownCopy(text) : hashText(text)
-      const known = texts.get(key)
-      if (known !== undefined) return known
+      const count = texts.get(key)
+      if (count !== undefined) return count
       const work = steps(text, most)
       let step = work.next()
       for (; step.done !== true; step = work.next()) {
@@ -221,9 +221,9 @@ export function* mergeSteps(piece: string, ranks: TokenRanks): Generator<void, n
     const start = least % span
     // Skip entries of pairs that were merged or changed since.
     if (rankAt[start] !== Math.floor(least / span)) continue
-    const gone = next[start] ?? size
-    const after = next[gone] ?? size
-    rankAt[gone] = -1
+    const end = next[start] ?? size
+    const after = next[end] ?? size
+    rankAt[end] = -1
     next[start] = after
     if (after < size) before[after] = start
     count--

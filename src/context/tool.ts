@@ -40,12 +40,12 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
     inputSchema: assembleInputSchema,
     outputSchema,
     annotations: readOnlyHints,
-    call: async (given, { principal, signal }) => {
-      const asked = parseContextCall(given, now)
+    call: async (args, { principal, signal }) => {
+      const call = parseContextCall(args, now)
       const own = {
-        ...asked,
+        ...call,
         options: {
-          ...asked.options,
+          ...call.options,
           signal,
           memory: memoryOf(callerKey(principal)),
           ...defined({ changes, limits }),

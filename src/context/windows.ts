@@ -31,35 +31,35 @@ interface Block extends LineRange {
  * or that a search found. After the first windows, those that are nearly the whole text are left out.
  */
 export function windowsOf(
-  shown: WindowedText,
+  text: WindowedText,
   terms: ReadonlySet<string>,
   sizes: readonly number[],
 ): readonly Windows[] {
-  const blocks = scored(sectionsOf(shown, terms), terms, shown.found)
+  const blocks = scored(sectionsOf(text, terms), terms, text.found)
   const total = blocks.reduce((sum, { score }) => sum + score, 0)
   if (total === 0) return []
   const best = blocks.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || a.start - b.start)
-  const lines = shown.text.split('\n')
-  const made: Windows[] = []
+  const lines = text.text.split('\n')
+  const windowLists: Windows[] = []
   let before = 0
   for (const most of sizes) {
-    const chosen: Block[] = []
+    const blocks: Block[] = []
     let units = 0
     for (const block of best) {
-      if (chosen.length > 0 && units + block.units > most) continue
-      chosen.push(block)
+      if (blocks.length > 0 && units + block.units > most) continue
+      blocks.push(block)
       units += block.units
     }
-    if (chosen.length === before || (made.length > 0 && units > 0.8 * shown.text.length)) continue
-    before = chosen.length
-    const ranges = mergeLineRanges(chosen)
-    made.push({
+    if (blocks.length === before || (windowLists.length > 0 && units > 0.8 * text.text.length)) continue
+    before = blocks.length
+    const ranges = mergeLineRanges(blocks)
+    windowLists.push({
       text: written(lines, ranges),
       ranges,
-      share: chosen.reduce((sum, { score }) => sum + score, 0) / total,
+      share: blocks.reduce((sum, { score }) => sum + score, 0) / total,
     })
   }
-  return made
+  return windowLists
 }
 
 /** The windows of a text at given lines. `undefined`: such lines do not exist, or are not in order. */
@@ -81,7 +81,7 @@ function written(lines: readonly string[], ranges: readonly LineRange[]): string
 }
 
 /** Scores the sections against each other: the rarity of a word among the sections tells which of them are about it. */
-function scored(sections: readonly Section[], terms: ReadonlySet<string>, found: readonly LineRange[]): Block[] {
+function scored(sections: readonly Section[], terms: ReadonlySet<string>, ranges: readonly LineRange[]): Block[] {
   const average = Math.max(
     1,
     sections.reduce((sum, section) => sum + section.found.length, 0) / Math.max(1, sections.length),
@@ -95,7 +95,7 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
   )
   const most = scores.reduce((best, score) => Math.max(best, score), 0) || 1
   return sections.map(({ start, end, units }, index) => {
-    const hit = found.findIndex((range) => range.start <= end && start <= range.end)
+    const hit = ranges.findIndex((range) => range.start <= end && start <= range.end)
     const score = (scores[index] ?? 0) + (hit < 0 ? 0 : most / (hit + 1))
     return { start, end, units: units + 20, score }
   })
@@ -140,23 +140,23 @@ interface QueryCaches {
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>
 }
 
-const known = new WeakMap<ReadonlySet<string>, QueryCaches>()
+const cachesByTerms = new WeakMap<ReadonlySet<string>, QueryCaches>()
 
 /** The functions and sections of a text, with the frequencies of the terms in each. */
 export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly Section[] {
-  const { count, sections: remembered }: QueryCaches = known.get(terms) ?? {
+  const { count, sections: remembered }: QueryCaches = cachesByTerms.get(terms) ?? {
     count: createTermCount([...terms]),
     sections: new Map(),
   }
-  known.set(terms, { count, sections: remembered })
+  cachesByTerms.set(terms, { count, sections: remembered })
   const last = remembered.get(of.text)
   if (last !== undefined && last.of.path === of.path && last.of.mimeType === of.mimeType) return last.sections
   const lines = of.text.split('\n')
   const sections = splitSections(lines, of).map(({ start, end }) => {
     const ofLines = lines.slice(start - 1, end)
-    const shown = ofLines.map(shortenLine).join('\n')
-    const found = terms.size === 0 ? { counts: [], length: 1 } : count(shown)
-    return { start, end, units: shown.length, found }
+    const excerpt = ofLines.map(shortenLine).join('\n')
+    const counts = terms.size === 0 ? { counts: [], length: 1 } : count(excerpt)
+    return { start, end, units: excerpt.length, found: counts }
   })
   remembered.set(of.text, { of, sections })
   return sections
@@ -181,7 +181,7 @@ function splitSections(lines: readonly string[], { path, mimeType }: Sectioned):
   const starts = sectionStartsIn(lines, path, mimeType)
   const sections: { start: number; end: number }[] = []
   let start = 0
-  const cut = (end: number) => {
+  const addSection = (end: number) => {
     if (end > start) sections.push({ start: start + 1, end })
     start = end
   }
@@ -189,9 +189,9 @@ function splitSections(lines: readonly string[], { path, mimeType }: Sectioned):
     if (starts[at] === true) {
       let first = at
       while (first > start && above.test(lines[first - 1] ?? '')) first--
-      cut(first)
-    } else if (at - start >= size.section || (at - start >= size.enough && lines[at - 1]?.trim() === '')) cut(at)
+      addSection(first)
+    } else if (at - start >= size.section || (at - start >= size.enough && lines[at - 1]?.trim() === '')) addSection(at)
   }
-  cut(lines.length)
+  addSection(lines.length)
   return sections
 }

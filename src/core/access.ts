@@ -48,9 +48,9 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   rules.forEach(requireRule)
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
-  const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
+  const roleNames = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
   // The key depends only on the roles that some rule names.
-  const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
+  const callers = ({ roles }: Principal) => JSON.stringify(roleNames.filter((role) => roles.includes(role)))
   const isAllowed: Access = (principal, path, others) => judge(principal, path, others).allowed
   return Object.assign(isAllowed, { reach, callers })
 }
@@ -130,12 +130,12 @@ function wider(a: Reach, b: Reach): Reach {
 
 /** Returns the tests for the roles that a rule allows and denies. */
 function compileRoleTests(rule: AccessRule) {
-  const named = (names: readonly string[] | undefined) => {
+  const hasRole = (names: readonly string[] | undefined) => {
     const roles = new Set(names)
     if (roles.has('*')) return () => true
     return (principal: Principal) => principal.roles.some((role) => roles.has(role))
   }
-  return { allow: named(rule.allow), deny: named(rule.deny) }
+  return { allow: hasRole(rule.allow), deny: hasRole(rule.deny) }
 }
 
 /** The random prefix of decoys, which clients cannot guess. It is short, since sources take longer over longer names. */
@@ -196,17 +196,17 @@ export interface ListRestriction {
 /** Returns the mounts that a restriction names, each with the globs of the restriction as a further access rule. */
 export function narrowMounts<Mount extends { readonly address: string; readonly access?: Access }>(
   mounts: readonly Mount[],
-  { mounts: named, match }: ListRestriction,
+  { mounts: mountNames, match }: ListRestriction,
 ): readonly Mount[] {
-  const addresses = named && new Set(named.map((address) => parseAddress(address).text))
-  const shown =
+  const addresses = mountNames && new Set(mountNames.map((address) => parseAddress(address).text))
+  const visibleMounts =
     addresses === undefined ? mounts : mounts.filter((mount) => addresses.has(parseAddress(mount.address).text))
   // Always add a rule, so that answers which depend on the caller are not cached for others.
   const narrow = compileAccess([{ allow: ['*'], match }])
-  return shown.map((mount) => {
+  return visibleMounts.map((mount) => {
     const { access } = mount
     if (access === undefined) return { ...mount, access: narrow }
-    const both: Access = (...asked) => narrow(...asked) && access(...asked)
+    const both: Access = (...args) => narrow(...args) && access(...args)
     const reach = (principal: Principal, directory: string): Reach => {
       const reaches = [narrow, access].map((rule) => rule.reach?.(principal, directory) ?? 'some')
       if (reaches.includes('none')) return 'none'

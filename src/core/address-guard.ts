@@ -77,9 +77,9 @@ export function createServiceGuard(
   { host }: HttpUrl,
   { allowAddresses = [], resolve }: ServiceNetwork = {},
 ): AddressGuard {
-  const named = host === 'localhost' ? loopback : [host]
+  const addresses = host === 'localhost' ? loopback : [host]
   return createGuard(
-    [...parseAllowed(allowAddresses), ...named.flatMap((address) => addressBlock(address) ?? [])],
+    [...parseAllowed(allowAddresses), ...addresses.flatMap((address) => addressBlock(address) ?? [])],
     resolve,
   )
 }
@@ -122,7 +122,7 @@ export function createGuardedLookup(
   }
 }
 
-const resolveHost: ResolveHost = (host, done) => lookupHost(host, { all: true }, done)
+const resolveHost: ResolveHost = (host, callback) => lookupHost(host, { all: true }, callback)
 
 interface GuardedRequest {
   readonly url: HttpUrl

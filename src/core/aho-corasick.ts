@@ -108,15 +108,15 @@ export function createPatternScanner(automaton: Automaton) {
   return {
     /** Returns, for each unit at which patterns end, the span of the longest. It starts before `from` if it began in an earlier piece of input. */
     find: (units: Units, from: number, to: number): readonly Span[] => {
-      const found: Span[] = []
+      const spans: Span[] = []
       for (let at = from; at < to; at++) {
         // At the root no pattern has begun: skip units that no pattern begins with.
         if (state === 0) at = units.seek(begins, at, to)
         state = step(automaton, state, units.at(at))
         const length = longest[state] ?? 0
-        if (length > 0) found.push({ start: at + 1 - length, end: at + 1 })
+        if (length > 0) spans.push({ start: at + 1 - length, end: at + 1 })
       }
-      return found
+      return spans
     },
     /** Number of the last units that may be the beginning of a pattern. */
     get pending() {

@@ -40,22 +40,22 @@ const firstPartBytes = 64 * 1024 - 1
  * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI without exactly one content, such as a directory.
  */
 export async function openBody(
-  read: ReadAsCaller,
+  readAsCaller: ReadAsCaller,
   uri: string,
   options: ReadOptions,
   tooLarge?: ResourceError,
 ): Promise<ResourceBody> {
-  if (tooLarge !== undefined) return openParts(read, uri, options, tooLarge)
+  if (tooLarge !== undefined) return openParts(readAsCaller, uri, options, tooLarge)
   let whole: ReadResult
   try {
-    whole = await read(uri, options)
+    whole = await readAsCaller(uri, options)
   } catch (error) {
     if (!isResourceError(error, 'too-large')) throw error
-    return openParts(read, uri, options, error)
+    return openParts(readAsCaller, uri, options, error)
   }
   const content = onlyContent(whole)
   const isTruncated = content.meta?.[metaKeys.truncated] === true
-  return isTruncated ? openParts(read, uri, options, truncated) : wholeBody(content)
+  return isTruncated ? openParts(readAsCaller, uri, options, truncated) : wholeBody(content)
 }
 
 const truncated = tooLarge('The resource is too large to be read whole, and its source has no parts of it.')
@@ -97,19 +97,24 @@ function wholeBody(content: ResourceContent): ResourceBody {
 }
 
 /** Opens a resource that is read in parts. A text has no ranges, because its length is known only after redaction and decoding. */
-async function openParts(read: ReadAsCaller, uri: string, options: ReadOptions, error: Error): Promise<ResourceBody> {
+async function openParts(
+  readAsCaller: ReadAsCaller,
+  uri: string,
+  options: ReadOptions,
+  error: Error,
+): Promise<ResourceBody> {
   let step = firstPartBytes
   let maxStep = maxPartBytes
   /** @param searchedTo The byte offset up to which this call has already searched the source for secrets; -1: it has not. */
   const part = async (start: number, end = Number.POSITIVE_INFINITY, searchedTo = -1): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
-      const found = toContentPart(
-        onlyContent(await read(`${uri}${uri.includes('?') ? '&' : '?'}bytes=${start}-${last}`, options)),
+      const contentPart = toContentPart(
+        onlyContent(await readAsCaller(`${uri}${uri.includes('?') ? '&' : '?'}bytes=${start}-${last}`, options)),
         error,
       )
       step = Math.min(2 * step, maxStep)
-      return found
+      return contentPart
     } catch (failure) {
       // `place` is the byte offset up to which the text before this part must be searched for secrets first. Read the part there, then try again.
       const place = isResourceError(failure, 'too-large') ? Number(failure.detail.place) : Number.NaN

@@ -112,10 +112,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
     narrowed: (narrowing) => {
-      const shown = sortMounts(narrowMounts(options.mounts, narrowing).map(createMount))
-      const own = { ...state, mounts: shown }
+      const selectedMounts = sortMounts(narrowMounts(options.mounts, narrowing).map(createMount))
+      const own = { ...state, mounts: selectedMounts }
       const parts = { state: own, listing: createListing(own, narrowing), directories: createDirectoryReader(own) }
-      const narrow = { ...parts, changes, route: createRouter(shown) }
+      const narrow = { ...parts, changes, route: createRouter(selectedMounts) }
       return (principal) => {
         const whole = createView({ state, listing, directories, changes, route }, principal)
         const { mounts, list, templates, directory, complete } = createView(narrow, principal)
@@ -140,11 +140,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
 }
 
 function allowsAt(route: Parts['route'], principal: Principal, uri: string): boolean {
-  const parsed = parseUri(uri)
-  const found = route(parsed)
-  if (found === undefined) return false
-  const { mount, path } = found
-  return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
+  const parsedUri = parseUri(uri)
+  const location = route(parsedUri)
+  if (location === undefined) return false
+  const { mount, path } = location
+  return parsedUri.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
 }
 
 function sortMounts(mounts: Mounted[]): Mounted[] {
@@ -170,15 +170,15 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const locate = (uri: string) => {
-    const parsed = parseUri(uri)
-    const found = route(parsed)
-    if (found === undefined) throw notFound('no mount at this address')
-    const { mount, path } = found
+    const parsedUri = parseUri(uri)
+    const location = route(parsedUri)
+    if (location === undefined) throw notFound('no mount at this address')
+    const { mount, path } = location
     if (mount.restricted && mount.isHidden(principal)) throw denied()
-    return { mount, path, parsed }
+    return { mount, path, parsed: parsedUri }
   }
 
-  const read = async (uri: string, options: ReadOptions = {}): Promise<ReadResult> => {
+  const readUri = async (uri: string, options: ReadOptions = {}): Promise<ReadResult> => {
     const most = options.room === undefined ? undefined : largeBytes
     const context: Context = { ...contextOf(options), most }
     try {
@@ -222,17 +222,17 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   /** Reads a large content: in parts if the caller accepts a stream of them, or else as a whole once there is room for it in memory. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
     const { large, room, ...whole } = options
-    const part = async (of: string, { signal }: CallOptions) => read(of, defined({ signal }))
+    const part = async (of: string, { signal }: CallOptions) => readUri(of, defined({ signal }))
     const streamed = size > 0 ? await large?.(size, part) : undefined
     if (streamed !== undefined) return streamed
     await room?.()
-    return read(uri, whole)
+    return readUri(uri, whole)
   }
 
   const complete: View['complete'] = async (request, options) =>
     completeTemplate(state.mounts, request, contextOf(options), (mount, context) => isVisible(mount, state, context))
 
-  const prompts = createPrompts(state, changes, { read, complete }, contextOf)
+  const prompts = createPrompts(state, changes, { read: readUri, complete }, contextOf)
   const tools = createTools(state, changes, contextOf)
 
   return {
@@ -245,13 +245,13 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       return directories.page(mount, path, query.cursor, contextOf(options))
     },
     complete,
-    read,
+    read: readUri,
     stat: async (uri, options) => {
       const [{ mount, path, parsed }, context] = [locate(uri), contextOf(options)]
       const page = (cursor: string | undefined) => directories.page(mount, path, cursor, context)
       const located = { mount, path, uri, hasQuery: parsed.query !== undefined }
       const { statResource } = await import('./stat.ts')
-      return statResource(located, { read: (at) => read(at, options), directory: page }, context)
+      return statResource(located, { read: (at) => readUri(at, options), directory: page }, context)
     },
     changed: async (query, options) => {
       const { changedResources } = await import('./changed.ts')
@@ -333,16 +333,16 @@ async function readPath(
   { path, params }: ReadRequest,
   context: Context,
 ): Promise<ReadResult> {
-  const asked = mount.asked(path, context.principal)
+  const target = mount.asked(path, context.principal)
   let contents: readonly Content[]
   try {
     contents = await runSourceInSpan('read', mount.address.text, () =>
-      mount.provider.read({ path: asked.path, params }, context),
+      mount.provider.read({ path: target.path, params }, context),
     )
   } catch (error) {
-    throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
+    throw target.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
   }
-  if (asked.denied) throw denied()
+  if (target.denied) throw denied()
   if (!Array.isArray(contents) || contents.length === 0)
     throw new ResourceError('internal', 'the provider must answer a read with an array of at least one content')
   const resources: ResourceContent[] = []

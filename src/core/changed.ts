@@ -41,24 +41,24 @@ export async function changedResources(
   const { texts, principal } = options
   const keyOf = (token: string) => `listing/${ownerOf(principal)}/${token}`
   const { versions, unavailable } = await versionsOf(options.list)
-  const kept = since === undefined || !/^[\w-]{22}$/.test(since) ? undefined : await texts.get(keyOf(since))
-  const before = kept === undefined ? undefined : parseVersions(kept)
+  const sinceVersion = since === undefined || !/^[\w-]{22}$/.test(since) ? undefined : await texts.get(keyOf(since))
+  const before = sinceVersion === undefined ? undefined : parseVersions(sinceVersion)
   const now = new Map(versions)
   // A mount that does not answer counts as unchanged.
   for (const [at, version] of before ?? []) if (isBelowAny(at, unavailable) && !now.has(at)) now.set(at, version)
   const isSame = before !== undefined && hasSame(before, now)
   const token = isSame && since !== undefined ? since : randomBytes(16).toString('base64url')
   if (!isSame) await texts.put(keyOf(token), JSON.stringify([...now]))
-  const found = before === undefined ? [] : [...diffVersions(before, now)].filter(isWanted(uri, options.allows))
-  const shown = found.slice(0, limit)
-  const of = (kind: Found['kind']) => shown.flatMap((one) => (one.kind === kind ? [one.resource] : []))
+  const changes = before === undefined ? [] : [...diffVersions(before, now)].filter(isWanted(uri, options.allows))
+  const firstChanges = changes.slice(0, limit)
+  const of = (kind: Found['kind']) => firstChanges.flatMap((one) => (one.kind === kind ? [one.resource] : []))
   return {
     since: token,
     unknown: since !== undefined && before === undefined,
     created: of('created'),
     updated: of('updated'),
     deleted: of('deleted'),
-    more: found.length - shown.length,
+    more: changes.length - firstChanges.length,
     unversioned: [...now.values()].filter((version) => version === '').length,
     unavailable,
   }

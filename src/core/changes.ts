@@ -147,21 +147,21 @@ export function createKindListeners(
   const throttle = createThrottle(intervalMs, tell, clock)
   return {
     of: (watch: MountWatch): Listener => {
-      const known = own.get(watch)
-      if (known !== undefined) return known
+      const listener = own.get(watch)
+      if (listener !== undefined) return listener
       // Prompts that are entries have no changes of their own: any change of the list of entries may be one of prompts.
       const isSeparate = kind === 'tools' || watch.hasSeparatePrompts
       const notify: Listener['notify'] = (change) => {
         if (!closed && (change[kind] === true || !isSeparate) && throttle.admit()) tell()
       }
-      const made = { principal, notify }
-      own.set(watch, made)
-      return made
+      const client = { principal, notify }
+      own.set(watch, client)
+      return client
     },
     close: () => {
       closed = true
       throttle.close()
-      for (const [watch, known] of own) watch.removeList(known)
+      for (const [watch, listener] of own) watch.removeList(listener)
     },
   }
 }
@@ -201,7 +201,7 @@ function openSubscription(
 ): Subscription {
   const share = quota.open(principal.id)
   /** The path that each URI listens to, and the watch that reports its changes, by the URI as the client spelled it. */
-  const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
+  const watchesByUri = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
   let closed = false
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
   const prompts = createKindListeners('prompts', principal, listener, listIntervalMs, clock)
@@ -217,13 +217,13 @@ function openSubscription(
 
   /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
   const addOne = async (uri: string, adding: AddState): Promise<'added' | 'known' | undefined> => {
-    const found = locateUri(uri, route)
-    const watch = found && watches.get(found.mount)
-    if (found === undefined || watch === undefined) return undefined
-    if (!(await isFollowed(found.mount, watch, found.path, adding, () => closed))) return undefined
-    if (told.has(uri)) return 'known'
-    told.set(uri, { watch, path: found.path })
-    watch.add(own, found.path, uri)
+    const location = locateUri(uri, route)
+    const watch = location && watches.get(location.mount)
+    if (location === undefined || watch === undefined) return undefined
+    if (!(await isFollowed(location.mount, watch, location.path, adding, () => closed))) return undefined
+    if (watchesByUri.has(uri)) return 'known'
+    watchesByUri.set(uri, { watch, path: location.path })
+    watch.add(own, location.path, uri)
     return 'added'
   }
 
@@ -232,7 +232,9 @@ function openSubscription(
     const target = locateUri(uri, route)
     const watch = target && watches.get(target.mount)
     if (target === undefined || watch === undefined) return []
-    return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
+    return [...watchesByUri].flatMap(([spelled, one]) =>
+      one.watch === watch && one.path === target.path ? [spelled] : [],
+    )
   }
 
   /** Returns a function that listens to the lists of mounts. It resolves to whether the principal may listen to at least one of them. */
@@ -241,26 +243,26 @@ function openSubscription(
     async (options?: CallOptions): Promise<boolean> => {
       const { signal = new AbortController().signal } = options ?? {}
       const context = { principal, signal: new AbortController().signal }
-      let heard = false
+      let isHeard = false
       for (const [mount, watch] of mounts) {
         // A mount without visible entries counts too, since some may appear: the rules alone decide here.
         if (mount.isHidden(principal)) continue
         await watch.arm(signal)
         if (closed || signal.aborted) return false
         watch.addList(whoHears(watch), () => isVisible(mount, state, context).catch(() => true))
-        heard = true
+        isHeard = true
       }
-      return heard
+      return isHeard
     }
 
   return {
     get uris() {
-      return [...told.keys()]
+      return [...watchesByUri.keys()]
     },
     add: async (uris, options) => {
       const signal = options?.signal ?? new AbortController().signal
       const adding = { context: { principal, signal }, mute: new Set<MountWatch>(), looks: state.paging.scan }
-      const fresh = new Set(uris.filter((uri) => !told.has(uri)))
+      const fresh = new Set(uris.filter((uri) => !watchesByUri.has(uri)))
       // Count the URIs before the first await: other calls may run meanwhile.
       share.take(fresh.size)
       let unused = fresh.size
@@ -286,10 +288,10 @@ function openSubscription(
       tools.of,
     ),
     remove: (uri) => {
-      for (const spelled of told.has(uri) ? [uri] : spelledElse(uri)) {
-        const entry = told.get(spelled)
+      for (const spelled of watchesByUri.has(uri) ? [uri] : spelledElse(uri)) {
+        const entry = watchesByUri.get(spelled)
         if (entry === undefined) continue
-        told.delete(spelled)
+        watchesByUri.delete(spelled)
         share.release(1)
         entry.watch.remove(own, entry.path, spelled)
       }
@@ -300,10 +302,10 @@ function openSubscription(
       lists.close()
       prompts.close()
       tools.close()
-      for (const [uri, { watch, path }] of told) watch.remove(own, path, uri)
+      for (const [uri, { watch, path }] of watchesByUri) watch.remove(own, path, uri)
       for (const watch of watches.values()) watch.removeList(own)
-      share.release(told.size)
-      told.clear()
+      share.release(watchesByUri.size)
+      watchesByUri.clear()
       share.close()
     },
   }

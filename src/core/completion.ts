@@ -77,8 +77,8 @@ async function completeText(
   const ask = (argument: ViewCompletionRequest['argument']) =>
     complete({ template: template.declared.template, argument, arguments: texts }, context).catch(whereNothingIs)
   const isOpen = mount.reach(context.principal, '') === 'all'
-  const known = await (isOpen ? ask(request.argument) : completeVisible(mount, template, request, ask, context))
-  return known ?? completeFromTree(mount, template, request, filled, context)
+  const completion = await (isOpen ? ask(request.argument) : completeVisible(mount, template, request, ask, context))
+  return completion ?? completeFromTree(mount, template, request, filled, context)
 }
 
 /** Proposes nothing when the variables that are already filled in lead to a missing path. */
@@ -106,17 +106,17 @@ async function completeVisible(
   // The source never learns the name of a directory in which the principal may see nothing, as in a read.
   const isClosed = mount.reach(principal, directory) === 'none'
   const value = isClosed ? mount.asked(typed, principal).path.slice(position.head.length) : argument.value
-  const known = await ask({ ...argument, value })
-  if (known === undefined) return undefined
-  const { values } = known
+  const completion = await ask({ ...argument, value })
+  if (completion === undefined) return undefined
+  const { values } = completion
   if (isClosed) return { values: [] }
 
   let looks = maxLooks
-  const isVisible = async (found: string): Promise<boolean> => {
+  const isVisible = async (value: string): Promise<boolean> => {
     const { path, whole } = expandTemplatePath(
       template,
-      { ...Object.fromEntries(filled), [argument.name]: template.compiled.valueFor(argument.name, found) },
-      position.head + found,
+      { ...Object.fromEntries(filled), [argument.name]: template.compiled.valueFor(argument.name, value) },
+      position.head + value,
     )
     if (whole) return mount.access(principal, path)
     const below = path.endsWith('/') ? path : `${path}/`
@@ -130,9 +130,9 @@ async function completeVisible(
     return false
   }
   const visible: string[] = []
-  for (const found of values) {
+  for (const candidate of values) {
     if (visible.length === maxCompletions || looks <= 0) break
-    if (await isVisible(found)) visible.push(found)
+    if (await isVisible(candidate)) visible.push(candidate)
   }
   return { values: visible }
 }
@@ -140,15 +140,15 @@ async function completeVisible(
 /** Returns the path that a template leads to: `begun` if that ends in `/` or a variable of the path is not filled in yet, else the whole path. */
 function expandTemplatePath(
   { compiled }: MountTemplate,
-  given: Readonly<Record<string, string>>,
-  begun: string,
+  argumentValues: Readonly<Record<string, string>>,
+  beginning: string,
 ): { readonly path: string; readonly whole: boolean } {
   const before = (values: Readonly<Record<string, string>>) => compiled.expand(values).split('?', 1)[0] ?? ''
   const isOpen = compiled.variables.some(
-    (name) => given[name] === undefined && before({ ...given, [name]: marker }).includes(marker),
+    (name) => argumentValues[name] === undefined && before({ ...argumentValues, [name]: marker }).includes(marker),
   )
-  if (isOpen || begun.endsWith('/')) return { path: begun, whole: false }
-  return { path: decodeURIComponent(before(given)), whole: true }
+  if (isOpen || beginning.endsWith('/')) return { path: beginning, whole: false }
+  return { path: decodeURIComponent(before(argumentValues)), whole: true }
 }
 
 /**

@@ -93,7 +93,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
   const expand: DirectoryReader['expand'] = async (mount, uri, path, context) => {
     const directory = asDirectory(path)
     const contents: ResourceContent[] = []
-    let left = maxWholeBytes
+    let remainingBytes = maxWholeBytes
     for await (const child of iterateChildren(mount.list(context), directory)) {
       context.signal.throwIfAborted()
       if (contents.length === maxChildren) {
@@ -108,9 +108,9 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
         contents.push({ uri: at, name, mimeType: directoryMimeType, text: '' })
         continue
       }
-      const content = await readUpTo(mount, child.entry, left, context)
+      const content = await readUpTo(mount, child.entry, remainingBytes, context)
       if (content === undefined) continue
-      left -= byteLength(content)
+      remainingBytes -= byteLength(content)
       contents.push({ ...content, uri: at, name })
     }
     if (contents.length > 0) return contents
@@ -155,8 +155,8 @@ async function requireDirectory(mount: Mounted, directory: string, context: Cont
     if (mount.access(context.principal, '')) return directory
     throw notFound('nothing in the mount is visible')
   }
-  const found = await mount.find(directory, context)
-  if (found !== undefined) return canonicalPath(found.path) === canonicalPath(directory) ? found.path : directory
+  const entry = await mount.find(directory, context)
+  if (entry !== undefined) return canonicalPath(entry.path) === canonicalPath(directory) ? entry.path : directory
   if ((await mount.find(directory.slice(0, -1), context)) !== undefined)
     throw invalid('This resource is not a directory. Read it with resources/read.', 'not-a-directory')
   throw notFound('no such directory')
@@ -181,22 +181,22 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
 /** Cuts a content to at most `length` bytes, and marks it as truncated when it is not whole. */
 function truncateContent(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
-  const marked = {
+  const truncatedMeta = {
     meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { [metaKeys.size]: size }) },
   }
   const partial = content.range !== undefined && (size === undefined || content.range.end < size)
   if ('text' in content) {
     const bytes = Buffer.from(content.text)
-    if (bytes.length <= length) return partial ? { ...content, ...marked } : content
-    return { ...content, text: new TextDecoder().decode(bytes.subarray(0, length), { stream: true }), ...marked }
+    if (bytes.length <= length) return partial ? { ...content, ...truncatedMeta } : content
+    return { ...content, text: new TextDecoder().decode(bytes.subarray(0, length), { stream: true }), ...truncatedMeta }
   }
   if ('bytes' in content) {
-    if (content.bytes.length <= length) return partial ? { ...content, ...marked } : content
-    return { ...content, bytes: content.bytes.subarray(0, length), ...marked }
+    if (content.bytes.length <= length) return partial ? { ...content, ...truncatedMeta } : content
+    return { ...content, bytes: content.bytes.subarray(0, length), ...truncatedMeta }
   }
   // A stream is not read for a directory: the client can read the resource itself.
   const { stream: _, length: __, ...facts } = content
-  return { ...facts, bytes: new Uint8Array(), ...marked }
+  return { ...facts, bytes: new Uint8Array(), ...truncatedMeta }
 }
 
 function byteLength(content: Content): number {

@@ -64,8 +64,8 @@ const formatsByExtension: ReadonlyMap<string, DocumentFormat> = new Map(
 /** The format of a document, by the extension of its path, or else by its MIME type. Undefined for any other resource. */
 export function documentFormatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
   const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
-  const named = formatsByExtension.get(extension)
-  if (named !== undefined || mimeType === undefined) return named
+  const documentFormat = formatsByExtension.get(extension)
+  if (documentFormat !== undefined || mimeType === undefined) return documentFormat
   const type = mimeType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   return formats.find((format) => types[format].some((beginning) => type.startsWith(beginning)))
 }

@@ -20,11 +20,11 @@ const maxKept = 32 * 1024 * 1024
 
 /** Keeps texts in memory, until the process ends. */
 export function createMemoryTexts(): EarlierTexts {
-  const kept = createLruCache<string>(maxKept, (text) => text.length)
+  const cache = createLruCache<string>(maxKept, (text) => text.length)
   return {
     clean: (text) => text,
-    get: async (key) => kept.get(key),
-    put: async (key, text) => void kept.set(key, text),
+    get: async (key) => cache.get(key),
+    put: async (key, text) => void cache.set(key, text),
   }
 }
 
@@ -70,9 +70,9 @@ export async function keepText(
   if (ofSource === undefined) return version
   // A source can give two texts the same version, if both were written within one tick of its clock.
   const key = textVersionKey(address, path, ofSource)
-  const known = await texts.get(key)
-  if (known === undefined) await texts.put(key, text)
-  else if (known !== text) await texts.put(key, ambiguous)
+  const cachedText = await texts.get(key)
+  if (cachedText === undefined) await texts.put(key, text)
+  else if (cachedText !== text) await texts.put(key, ambiguous)
   return version
 }
 

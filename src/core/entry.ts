@@ -113,14 +113,14 @@ export function capClaimedPriority(priority: number): number {
  * Characters that control a terminal, change the direction of text or are invisible: C0 and C1 controls, DEL, the marks,
  * embeddings, overrides and isolates of bidirectional text (UAX #9), and tags (U+E0000 to U+E007F).
  */
-const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu
+const hiddenCharacters = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu
 
 /** Characters that end a line or a column. In a text of one line, a space replaces them. */
 const breaks = /\r\n|[\t\n\v\f\r\u0085\u2028\u2029]/g
 
 /** Returns a text of a source as one line, without control characters, marks of direction and tags. */
 export function cleanText(text: string): string {
-  return text.replace(breaks, ' ').replace(hidden, '')
+  return text.replace(breaks, ' ').replace(hiddenCharacters, '')
 }
 
 /** Escapes a character as JavaScript does, with an escape for each UTF-16 unit: `\u202e`. */
@@ -139,6 +139,6 @@ export function cleanTexts<T extends Texts>(facts: T): T {
     ...(title === undefined ? {} : { title: cleanText(title) }),
     ...(description === undefined ? {} : { description: cleanText(description) }),
   }
-  const changed = cleaned.title !== title || cleaned.description !== description
-  return changed ? { ...facts, ...cleaned } : facts
+  const isChanged = cleaned.title !== title || cleaned.description !== description
+  return isChanged ? { ...facts, ...cleaned } : facts
 }

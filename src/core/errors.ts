@@ -119,9 +119,9 @@ export function asDenied(error: ResourceError): ResourceError {
  * retries without a limit.
  */
 export function overReadLimitError(size?: number): ResourceError {
-  const known = size === undefined ? {} : { size }
+  const sizeFact = size === undefined ? {} : { size }
   const message = 'The content is larger than the current limit. Request it again in a moment.'
-  return new ResourceError('too-large', message, { fault: 'later', ...known })
+  return new ResourceError('too-large', message, { fault: 'later', ...sizeFact })
 }
 
 /** Whether an error is that of {@link overReadLimitError}: the read is retried without a limit. */

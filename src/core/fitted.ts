@@ -13,14 +13,14 @@ interface FittingSchema {
  * Fits arguments to the schema of their tool. Removes null and empty texts of optional arguments, because a host in strict mode must fill
  * in every argument. Converts texts to the numbers and booleans of the schema, because models write these as texts.
  */
-export function fitArguments(given: Arguments, schema: Arguments): Arguments {
-  return fittedObject(given, schema as FittingSchema)
+export function fitArguments(args: Arguments, schema: Arguments): Arguments {
+  return fittedObject(args, schema as FittingSchema)
 }
 
 const isEmpty = (value: unknown) => value === null || value === ''
 
-function fittedObject(given: Arguments, { properties = {}, required = [] }: FittingSchema): Arguments {
-  const present = Object.entries(given).filter(([name, value]) => !isEmpty(value) || required.includes(name))
+function fittedObject(args: Arguments, { properties = {}, required = [] }: FittingSchema): Arguments {
+  const present = Object.entries(args).filter(([name, value]) => !isEmpty(value) || required.includes(name))
   return Object.fromEntries(
     present.map(([name, value]) => [
       name,

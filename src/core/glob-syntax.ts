@@ -19,8 +19,8 @@ const maxDepth = 20
 
 /** Parses a glob into tokens. Throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit. */
 export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
-  const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
-  const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'argument')
+  const excerpt = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
+  const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(excerpt)} is malformed: ${what}.`, 'argument')
   if (pattern.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)
   if (pattern.startsWith('!'))
     throw fault('it begins with "!", and there is no negation; write "\\!" for the character')
@@ -230,13 +230,13 @@ function waysPastSlash(state: GlobState, fault: GlobError): readonly Transition[
     if (tie === 'loose') return []
     throw fault(emptyFault)
   }
-  const held = heldIn(state)
+  const steps = heldIn(state)
   const between: Transition = {
-    steps: stars === 2 ? ['deep', 'inside'] : [...held, slash],
+    steps: stars === 2 ? ['deep', 'inside'] : [...steps, slash],
     to: { ...emptySegment, at, tie: 'tied' },
   }
   const last: Transition = {
-    steps: [...(stars === 2 ? (['all'] as const) : held), slash, 'all'],
+    steps: [...(stars === 2 ? (['all'] as const) : steps), slash, 'all'],
     to: { ...emptySegment, at, tie: 'closing' },
   }
   if (tie === 'loose') return [last]

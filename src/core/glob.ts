@@ -53,9 +53,9 @@ function foldCase(text: string): string {
 }
 
 function codePoints(text: string): readonly number[] {
-  const found: number[] = []
-  for (const character of text) found.push(codePoint(character))
-  return found
+  const indexes: number[] = []
+  for (const character of text) indexes.push(codePoint(character))
+  return indexes
 }
 
 function codePoint(character: string): number {
@@ -86,11 +86,11 @@ export function compileGlobProgram(pattern: string): GlobProgram {
     if (typeof state === 'string' || ways.has(stateKey(state))) continue
     const { at } = state
     const jump = jumps.get(at)
-    const found =
+    const transitions =
       jump?.map((to): Transition => ({ steps: [], to: { ...state, at: to } })) ??
       transitionsFrom(state, tokens[at], fault)
-    ways.set(stateKey(state), found)
-    pending.push(...found.map(({ to }) => to))
+    ways.set(stateKey(state), transitions)
+    pending.push(...transitions.map(({ to }) => to))
   }
   return { steps: layOut(starts, withoutDeadEnds(ways)) }
 }
@@ -104,8 +104,8 @@ function withoutDeadEnds(
   ways: ReadonlyMap<string, readonly Transition[]>,
 ): (to: Transition['to']) => readonly Transition[] {
   const sources = new Map<string, string[]>()
-  for (const [key, found] of ways)
-    for (const { to } of found) sources.set(stateKey(to), [...(sources.get(stateKey(to)) ?? []), key])
+  for (const [key, transitions] of ways)
+    for (const { to } of transitions) sources.set(stateKey(to), [...(sources.get(stateKey(to)) ?? []), key])
   const live = new Set<string>()
   const pending = ['exact', 'within']
   for (let key = pending.pop(); key !== undefined; key = pending.pop()) {
@@ -142,9 +142,9 @@ function layOut(
       steps.push(way.to)
       continue
     }
-    const known = stepOf.get(stateKey(way.to))
-    if (known !== undefined) {
-      steps.push({ to: [known] })
+    const step = stepOf.get(stateKey(way.to))
+    if (step !== undefined) {
+      steps.push({ to: [step] })
       continue
     }
     stepOf.set(stateKey(way.to), steps.length)

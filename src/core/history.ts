@@ -187,11 +187,11 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
   let stopping = new AbortController()
   const end = async (): Promise<void> => {
     clearTimeout(idle)
-    const ended = run
+    const end = run
     run = undefined
-    if (ended === undefined) return
+    if (end === undefined) return
     stopping.abort()
-    const current = await ended
+    const current = await end
     await keeping.keep(current, AbortSignal.timeout(lastKeepMs), true)
     current.end()
   }
@@ -308,7 +308,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         if (from === undefined) return { changes: [], position: seal(current, runs.last), gap: true, more: false }
         const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
         let gap = false
-        const found: { readonly mount: Mounted; readonly noticed: LoggedChange }[] = []
+        const changes: { readonly mount: Mounted; readonly noticed: LoggedChange }[] = []
         for (const [mount, log] of current.logs) {
           if (mount.isHidden(principal) || !isRelevant.mount(mount)) continue
           if (log.gap > from) gap = true
@@ -316,14 +316,14 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
           for (const noticed of log.after(from)) {
             if (!isRelevant.path(mount, noticed.path) || !sees(mount, noticed)) continue
             if (noticed.time < oldest) gap = true
-            else if (found.push({ mount, noticed }) && ++count > limit) break
+            else if (changes.push({ mount, noticed }) && ++count > limit) break
           }
         }
-        found.sort((a, b) => a.noticed.number - b.noticed.number)
-        const more = found.length > limit
-        const shown = found.slice(0, limit)
+        changes.sort((a, b) => a.noticed.number - b.noticed.number)
+        const more = changes.length > limit
+        const page = changes.slice(0, limit)
         return {
-          changes: shown.map(({ mount, noticed: { number, path, listed, time } }) => ({
+          changes: page.map(({ mount, noticed: { number, path, listed, time } }) => ({
             id: createHash('sha256')
               .update(`${runIdAt(current, number)} ${number}`)
               .digest('base64url')
@@ -334,7 +334,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
             records: mount.provider.put !== undefined,
             position: () => seal(current, number),
           })),
-          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : runs.last),
+          position: seal(current, more ? (page.at(-1)?.noticed.number ?? from) : runs.last),
           gap,
           more,
         }
@@ -369,21 +369,21 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
 function compileFilter({ uri, glob, records = false }: ChangeFilter, route: HistoryParts['route']) {
   const matches: PathTest = glob === undefined ? () => true : compileGlob(glob)
   const isGlobbed = (path: string) => path === '' || path.endsWith('/') || matches(path)
-  const parsed = uri === undefined ? undefined : parseUri(uri)
-  const target = parsed && route(parsed)
+  const parsedUri = uri === undefined ? undefined : parseUri(uri)
+  const target = parsedUri && route(parsedUri)
   const isKind = (mount: Mounted) => !records || mount.provider.put !== undefined
-  if (parsed === undefined || target === undefined)
+  if (parsedUri === undefined || target === undefined)
     return {
-      mount: (mount: Mounted) => isKind(mount) && (parsed === undefined || isAbove(parsed, mount)),
+      mount: (mount: Mounted) => isKind(mount) && (parsedUri === undefined || isAbove(parsedUri, mount)),
       path: (_: Mounted, path: string) => isGlobbed(path),
     }
-  const wanted = canonicalPath(withoutFinalSlash(target.path))
+  const targetPath = canonicalPath(withoutFinalSlash(target.path))
   return {
     mount: (mount: Mounted) => isKind(mount) && mount === target.mount,
     path: (_: Mounted, path: string) => {
       const at = canonicalPath(withoutFinalSlash(path))
-      const isWithin = wanted === '' || at === wanted || at.startsWith(`${wanted}/`)
-      return (isWithin && isGlobbed(path)) || (path.endsWith('/') && wanted.startsWith(`${at}/`)) || path === ''
+      const isWithin = targetPath === '' || at === targetPath || at.startsWith(`${targetPath}/`)
+      return (isWithin && isGlobbed(path)) || (path.endsWith('/') && targetPath.startsWith(`${at}/`)) || path === ''
     },
   }
 }

@@ -179,21 +179,21 @@ export function addressBlock(text: string): AddressBlock | undefined {
 export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock): boolean {
   if (address.length !== bytes.length) return false
   return bytes.every((byte, index) => {
-    const kept = Math.min(8, Math.max(0, bits - index * 8))
-    const mask = (0xff << (8 - kept)) & 0xff
+    const prefixBits = Math.min(8, Math.max(0, bits - index * 8))
+    const mask = (0xff << (8 - prefixBits)) & 0xff
     return ((address[index] ?? 0) & mask) === (byte & mask)
   })
 }
 
 /** Returns a function that parses a list of blocks at its first call: most starts never need one. */
 function blocks(text: string): () => readonly AddressBlock[] {
-  let read: readonly AddressBlock[] | undefined
+  let addressBlocks: readonly AddressBlock[] | undefined
   return () => {
-    read ??= text
+    addressBlocks ??= text
       .trim()
       .split(/\s+/)
       .flatMap((one) => addressBlock(one) ?? [])
-    return read
+    return addressBlocks
   }
 }
 
@@ -219,9 +219,9 @@ const embeddedAt = { sixToFour: 2, others: 12 }
 /** Returns the IPv4 address that an IPv6 address embeds; undefined when it embeds none. */
 function embedded(bytes: AddressBytes): AddressBytes | undefined {
   if (bytes.length !== 16) return undefined
-  const found = embeddings().find((block) => isInBlock(bytes, block))
-  if (found === undefined) return undefined
-  const at = found.bits === 16 ? embeddedAt.sixToFour : embeddedAt.others
+  const addressBlock = embeddings().find((block) => isInBlock(bytes, block))
+  if (addressBlock === undefined) return undefined
+  const at = addressBlock.bits === 16 ? embeddedAt.sixToFour : embeddedAt.others
   return bytes.slice(at, at + 4)
 }
 

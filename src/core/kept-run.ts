@@ -57,7 +57,7 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<En
   const { provider } = mount
   if (provider.listsChanges?.(mount.restricted) !== true) return undefined
   const { signal, release } = followAbortFor(caller, listingMs)
-  const found = new Map<string, string>()
+  const versions = new Map<string, string>()
   try {
     for await (const entry of provider.list(
       {},
@@ -65,10 +65,10 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<En
     )) {
       const { path, version, size, modified } = entry
       const own = version ?? (modified === undefined ? undefined : `${modified} ${size ?? ''}`)
-      if (own === undefined || found.size >= maxEntries) return undefined
-      found.set(path, steadyVersion({ version: own, ...defined({ modified }) }) ?? unsteady)
+      if (own === undefined || versions.size >= maxEntries) return undefined
+      versions.set(path, steadyVersion({ version: own, ...defined({ modified }) }) ?? unsteady)
     }
-    return found
+    return versions
   } catch {
     return undefined
   } finally {

@@ -80,48 +80,48 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const position = openCursor(seal, cursor, scope)
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
-    const failed: Mounted[] = []
+    const failedMounts: Mounted[] = []
     let failure: ResourceError | undefined
     // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When too many entries were read,
     // it begins after the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
-    const shown = { address: '', path: '' }
-    const looked = { address: '', path: '' }
-    const end = (after: typeof shown) =>
+    const lastShown = { address: '', path: '' }
+    const lastLook = { address: '', path: '' }
+    const end = (after: typeof lastShown) =>
       page + 1 >= pages ? finish() : finish(seal.seal(scope, JSON.stringify([page + 1, after.address, after.path])))
     const finish = (nextCursor?: string): Page<Resource> => ({
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
       cache: sharedCache(mounts, context.principal),
-      ...unavailableMounts(failed, context.principal),
+      ...unavailableMounts(failedMounts, context.principal),
     })
 
-    const asked = mountsFrom(mounts, position, context)
-    for (const { mount, after } of asked) {
+    const starts = mountsFrom(mounts, position, context)
+    for (const { mount, after } of starts) {
       const address = mount.address.text
       const sees = seesIn(mount, context.principal)
       try {
         for await (const entries of eachGroup(mount.provider.list(after === undefined ? {} : { after }, context))) {
           context.signal.throwIfAborted()
           for (const entry of entries) {
-            if (!builder.look()) return end(looked)
-            looked.path = entry.path
-            looked.address = address
+            if (!builder.look()) return end(lastLook)
+            lastLook.path = entry.path
+            lastLook.address = address
             if (!sees(entry.path)) continue
             const resource = mount.resourceOf(entry)
-            if (!builder.add(resource, itemSizeBound(resource))) return end(shown)
-            shown.path = entry.path
-            shown.address = address
+            if (!builder.add(resource, itemSizeBound(resource))) return end(lastShown)
+            lastShown.path = entry.path
+            lastShown.address = address
           }
         }
       } catch (error) {
         // A source that is down must not take the others with it; the page names the missing mount.
         if (!isResourceError(error, 'unavailable')) throw error
         logMissing(state, mount, error)
-        failed.push(mount)
+        failedMounts.push(mount)
         failure ??= error
       }
     }
-    if (failure !== undefined && failed.length === asked.length) throw failure
+    if (failure !== undefined && failedMounts.length === starts.length) throw failure
     return finish()
   }
 
@@ -141,8 +141,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     list: listSoon,
     templates: (cursor: string | undefined, context: Context) =>
       listTemplates(state, mounts, cursor, withListDeadline(mounts, context)),
-    mounts: async (given: Context): Promise<readonly Resource[]> => {
-      const context = withListDeadline(mounts, given)
+    mounts: async (callerContext: Context): Promise<readonly Resource[]> => {
+      const context = withListDeadline(mounts, callerContext)
       const rootOf = async (mount: Mounted) =>
         (await whenAvailable(mount, state, () => isVisible(mount, state, context))) === true ? [mount.root] : []
       return (await Promise.all(mounts.map(rootOf))).flat()
@@ -169,14 +169,16 @@ function mountsFrom(
   { principal }: Context,
 ): readonly { mount: Mounted; after?: string }[] {
   // Do not ask the hidden mounts at all: the time would reveal that they exist.
-  const known = mounts.filter((mount) => !mount.isHidden(principal))
-  if (position === undefined) return known.map((mount) => ({ mount }))
+  const visibleMounts = mounts.filter((mount) => !mount.isHidden(principal))
+  if (position === undefined) return visibleMounts.map((mount) => ({ mount }))
   const { address, key } = position
   // When the mount of the position no longer exists, its address alone gives the position.
-  const at = known.findIndex((mount) => mount.address.text === address)
-  if (at !== -1) return known.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
+  const at = visibleMounts.findIndex((mount) => mount.address.text === address)
+  if (at !== -1) return visibleMounts.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
   const start = Buffer.from(address)
-  return known.filter((mount) => Buffer.compare(Buffer.from(mount.address.text), start) > 0).map((mount) => ({ mount }))
+  return visibleMounts
+    .filter((mount) => Buffer.compare(Buffer.from(mount.address.text), start) > 0)
+    .map((mount) => ({ mount }))
 }
 
 /** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
@@ -188,17 +190,17 @@ async function listSelection(
   const { seal, paging } = state
   const scope = cursorScope('selection', context.principal)
   const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
-  const failed: Mounted[] = []
+  const failedMounts: Mounted[] = []
   let failure: unknown
-  const seen = mounts.filter((mount) => !mount.isHidden(context.principal))
+  const visibleMounts = mounts.filter((mount) => !mount.isHidden(context.principal))
   const bounds = { visible: Math.max(maxCompared, most), scan: paging.scan }
-  const best = await selectEntries(seen, most - before, after, bounds, context, (mount, error) => {
+  const best = await selectEntries(visibleMounts, most - before, after, bounds, context, (mount, error) => {
     if (!isResourceError(error, 'unavailable')) throw error
     logMissing(state, mount, error)
-    failed.push(mount)
+    failedMounts.push(mount)
     failure ??= error
   })
-  if (failed.length > 0 && failed.length === seen.length) throw failure
+  if (failedMounts.length > 0 && failedMounts.length === visibleMounts.length) throw failure
   // Put all resources on one page, unless it would be too long: the next page has to select them again.
   const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
   let last: Rank | undefined
@@ -213,7 +215,7 @@ async function listSelection(
     items: builder.items,
     ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
     cache: sharedCache(mounts, context.principal),
-    ...unavailableMounts(failed, context.principal),
+    ...unavailableMounts(failedMounts, context.principal),
   }
 }
 
@@ -241,10 +243,13 @@ async function listTemplates(
     const ask = async () => ((await isVisible(mount, state, context)) ? mount.templates(context) : [])
     return { mount, after, all: await whenAvailable(mount, state, ask) }
   }
-  const asked = await Promise.all(mountsFrom(mounts, position, context).map(templatesOf))
-  const failed = asked.filter(({ all }) => all === undefined).map(({ mount }) => mount)
-  const shared = { cache: sharedCache(mounts, context.principal), ...unavailableMounts(failed, context.principal) }
-  for (const { mount, after, all = [] } of asked) {
+  const lists = await Promise.all(mountsFrom(mounts, position, context).map(templatesOf))
+  const failedMounts = lists.filter(({ all }) => all === undefined).map(({ mount }) => mount)
+  const shared = {
+    cache: sharedCache(mounts, context.principal),
+    ...unavailableMounts(failedMounts, context.principal),
+  }
+  for (const { mount, after, all = [] } of lists) {
     for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
       const template = all[index]
       if (template === undefined) break
@@ -264,13 +269,17 @@ const firstAnswerMs = 2000
 /**
  * Sets the deadline `answerBy` for a list of several sources, so that one that has never answered does not hold up the others for long.
  *
- * @param asked The mounts of the list.
- * @param served All mounts of the catalog. If the principal may see several, the deadline applies even if only one is asked.
+ * @param listedMounts The mounts of the list.
+ * @param servedMounts All mounts of the catalog. If the principal may see several, the deadline applies even if only one is asked.
  */
-export function withListDeadline(asked: readonly Mounted[], context: Context, served = asked): Context {
+export function withListDeadline(
+  listedMounts: readonly Mounted[],
+  context: Context,
+  servedMounts = listedMounts,
+): Context {
   const visible = (mounts: readonly Mounted[]) => mounts.filter((mount) => !mount.isHidden(context.principal))
-  if (visible(served).length < 2) return context
-  for (const mount of visible(asked)) mount.provider.start?.()
+  if (visible(servedMounts).length < 2) return context
+  for (const mount of visible(listedMounts)) mount.provider.start?.()
   return { ...context, answerBy: performance.now() + firstAnswerMs }
 }
 
@@ -296,10 +305,10 @@ function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean
 
 /** Returns the addresses of the mounts that did not answer, without those that the principal may not see. */
 export function unavailableMounts(
-  failed: readonly Mounted[],
+  failedMounts: readonly Mounted[],
   principal: Principal,
 ): Pick<Page<unknown>, 'unavailable'> {
-  const unavailable = failed.filter((mount) => mount.access(principal, '')).map(({ address }) => address.text)
+  const unavailable = failedMounts.filter((mount) => mount.access(principal, '')).map(({ address }) => address.text)
   return unavailable.length === 0 ? {} : { unavailable }
 }
 
@@ -308,10 +317,10 @@ export async function isVisible(mount: Mounted, state: CatalogState, context: Co
   const { principal } = context
   if (mount.isHidden(principal)) return false
   if (mount.access(principal, '') || mount.reach(principal, '') === 'all') return true
-  let looked = 0
+  let lookCount = 0
   for await (const entry of mount.provider.list({}, context)) {
     if (mount.access(principal, entry.path)) return true
-    if (++looked >= state.paging.scan) break
+    if (++lookCount >= state.paging.scan) break
   }
   return false
 }

@@ -35,8 +35,11 @@ export function createMetricsRegistry() {
       const byName = new Map<string, MetricFamily>()
       for (const measure of measures)
         for (const measured of measure()) {
-          const known = byName.get(measured.name)
-          byName.set(measured.name, known ? { ...known, samples: [...known.samples, ...measured.samples] } : measured)
+          const family = byName.get(measured.name)
+          byName.set(
+            measured.name,
+            family ? { ...family, samples: [...family.samples, ...measured.samples] } : measured,
+          )
         }
       return [...byName.values()]
     },

@@ -47,21 +47,21 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     for (const hear of wholes) hear(changes)
   }
 
-  const notify = (listener: Listener, told: PendingChanges | undefined, listed: boolean): void => {
+  const notify = (listener: Listener, changes: PendingChanges | undefined, listed: boolean): void => {
     try {
-      const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
+      const [uris, below] = [[...(changes?.uris ?? [])], [...(changes?.below ?? [])]]
       // Leave out a list that is too long: a truncated list would look like a complete one.
-      const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
-      listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
+      const entryUris = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
+      listener.notify({ uris, listed, ...(entryUris.length === 0 ? {} : { below: entryUris }) })
     } catch (error) {
       log('error', 'a change could not be delivered', { error })
     }
   }
 
   /** Notifies the listeners of the lists of prompts or tools that may see any of the changed paths. */
-  const tellOf = (kind: ChangedKind, changed: ReadonlyMap<string, readonly string[]>): void => {
+  const tellOf = (kind: ChangedKind, changes: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
-      [...changed].some(([path, others]) =>
+      [...changes].some(([path, others]) =>
         path === '' || path.endsWith('/')
           ? mount.reach(principal, path) !== 'none'
           : mount.access(principal, path, others),
@@ -72,10 +72,10 @@ export function createChangeListeners(mount: Mounted, log: Log) {
 
   const deliver = (batch: ChangeBatch): void => {
     if (batch.everything || batch.changed.size > 0) tellWhole(batch)
-    for (const [kind, changed] of batch.of) tellOf(kind, changed)
+    for (const [kind, changes] of batch.of) tellOf(kind, changes)
     if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Map([['', []]]))
     if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Map([['', []]]))
-    const told = new Map<Listener, PendingChanges>()
+    const changesByListener = new Map<Listener, PendingChanges>()
     /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
@@ -87,10 +87,10 @@ export function createChangeListeners(mount: Mounted, log: Log) {
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
         if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
         if (of !== undefined && !seesAliases(listener.principal, of)) continue
-        const known = told.get(listener) ?? { uris: new Set(), below: new Set() }
-        told.set(listener, known)
-        for (const uri of uris) known.uris.add(uri)
-        if (of !== undefined && canonicalKey(of) !== at && known.below.size <= maxBelow) known.below.add(of)
+        const changes = changesByListener.get(listener) ?? { uris: new Set(), below: new Set() }
+        changesByListener.set(listener, changes)
+        for (const uri of uris) changes.uris.add(uri)
+        if (of !== undefined && canonicalKey(of) !== at && changes.below.size <= maxBelow) changes.below.add(of)
       }
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
@@ -115,7 +115,8 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     const seesAll = (principal: Principal) => mount.access(principal, '') || mount.reach(principal, '') === 'all'
     const hears = ({ principal }: Listener) => (batch.everything && seesAll(principal)) || sees(principal)
     const hear = new Set([...lists.keys()].filter(hears))
-    for (const listener of new Set([...told.keys(), ...hear])) notify(listener, told.get(listener), hear.has(listener))
+    for (const listener of new Set([...changesByListener.keys(), ...hear]))
+      notify(listener, changesByListener.get(listener), hear.has(listener))
     if (!batch.everything) return
     // A listener that may see nothing of the change must not be notified: check visibility first.
     for (const [listener, seesNow] of lists)
@@ -128,9 +129,9 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       const at = canonicalKey(path)
       const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
       paths.set(at, listeners)
-      const known = listeners.get(listener)
-      const within = known?.within === true || !mount.access(listener.principal, path)
-      listeners.set(listener, { path, within, uris: (known?.uris ?? new Set()).add(uri) })
+      const spellings = listeners.get(listener)
+      const within = spellings?.within === true || !mount.access(listener.principal, path)
+      listeners.set(listener, { path, within, uris: (spellings?.uris ?? new Set()).add(uri) })
     },
     remove: (listener: Listener, path: string, uri: string) => {
       const at = canonicalKey(path)
@@ -352,12 +353,12 @@ function startRun(mount: Mounted, log: Log, events: WatchEvents): WatchRun {
     return run.ended
   }
   const run: WatchRun = { armed, began: false, ended: Promise.resolve(), end }
-  const begun = (isAgain: boolean) => {
+  const onBegin = (isAgain: boolean) => {
     run.began = true
     events.begun(isAgain)
     settle(true)
   }
-  run.ended = keepWatching(mount, { ...events, begun }, log, controller.signal).finally(() => settle(false))
+  run.ended = keepWatching(mount, { ...events, begun: onBegin }, log, controller.signal).finally(() => settle(false))
   return run
 }
 
@@ -401,35 +402,35 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   /** Number of callers that wait for the watch to begin. */
   let arming = 0
   /** Whether there are listeners, but the watch does not run. */
-  let lost = false
+  let isLost = false
   let closed = false
 
   const start = (): WatchRun => {
-    const begun = startRun(mount, log, {
+    const run = startRun(mount, log, {
       collect,
       begun: (isAgain) => {
         // The changes that happened while there was no watch are unknown, so everything counts as changed.
-        if (isAgain || lost) collect({})
-        if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
-        lost = false
+        if (isAgain || isLost) collect({})
+        if (isLost) log('info', 'a mount is watched again', { mount: mount.address.text })
+        isLost = false
         retry.reset()
         followWhole()
       },
       lost: () => {
-        if (!lost) log('warn', 'the watch of a mount was lost, and is started again', { mount: mount.address.text })
-        lost = true
+        if (!isLost) log('warn', 'the watch of a mount was lost, and is started again', { mount: mount.address.text })
+        isLost = true
         collect({})
       },
     })
-    begun.ended = begun.ended.finally(() => {
-      if (running === begun) running = undefined
-      if (lost) beginLater()
+    run.ended = run.ended.finally(() => {
+      if (running === run) running = undefined
+      if (isLost) beginLater()
     })
-    return begun
+    return run
   }
 
   const retry = createRetry(() => {
-    if (isIdle()) lost = false
+    if (isIdle()) isLost = false
     else running ??= start()
   })
   /** Schedules another attempt to watch a source that has listeners. */
@@ -440,7 +441,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   /** Retries the watch of a source that cannot be watched yet. */
   const keepAsking = (): void => {
     if (closed || running?.began) return
-    lost = true
+    isLost = true
     beginLater()
   }
 
@@ -453,7 +454,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const stop = async (): Promise<void> => {
     const ending = running
     running = undefined
-    lost = false
+    isLost = false
     await ending?.end()
   }
 
@@ -501,7 +502,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       }
     },
     catchUp: async (signal) => running?.began === true && catchUpWith(provider, flush, signal),
-    degraded: () => (lost ? 'lost' : provider.degraded?.()),
+    degraded: () => (isLost ? 'lost' : provider.degraded?.()),
     close: async () => {
       closed = true
       linger.end()

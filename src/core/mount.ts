@@ -113,9 +113,10 @@ export function createMount(options: MountOptions): Mounted {
   const compiled = new Map<string, MountTemplate>()
 
   const templateFor = (declared: Template): MountTemplate => {
-    const known = compiled.get(declared.template)
-    if (known?.declared === declared) return known
-    const template = known === undefined ? compileMountTemplate(address, declared) : { ...known, declared }
+    const mountTemplate = compiled.get(declared.template)
+    if (mountTemplate?.declared === declared) return mountTemplate
+    const template =
+      mountTemplate === undefined ? compileMountTemplate(address, declared) : { ...mountTemplate, declared }
     // Bounds the memory for a source with ever new templates (one per table, say).
     if (compiled.size >= 10_000) compiled.clear()
     compiled.set(declared.template, template)
@@ -180,11 +181,11 @@ export function createMount(options: MountOptions): Mounted {
       return access(principal, path) && !isHidden ? { path, denied: false } : { path: elsewhere, denied: true }
     },
     find: async (path, context) => {
-      const asked = mount.asked(path, context.principal)
-      const found = await findEntry(provider, asked.path, context)
-      if (asked.denied || found === undefined || found.path === path) return asked.denied ? undefined : found
+      const target = mount.asked(path, context.principal)
+      const entry = await findEntry(provider, target.path, context)
+      if (target.denied || entry === undefined || entry.path === path) return target.denied ? undefined : entry
       // The source lists the entry under another spelling of the path. The rules are applied to that spelling.
-      return allows(context.principal, found.path) ? found : undefined
+      return allows(context.principal, entry.path) ? entry : undefined
     },
     findAny: (path, context) => findEntry(provider, path, context),
     templates: async (context) => (await provider.templates?.(context))?.map(templateFor) ?? [],

@@ -9,12 +9,12 @@ export type PendingOpen<T> = ReturnType<typeof createPendingOpen<T>>
 
 /** Creates a holder of a value, such as a catalog, that is opened once: when it is first needed, or when `start` is called. */
 export function createPendingOpen<T>(open: () => Promise<T>) {
-  let opened: T | undefined
+  let openValue: T | undefined
   let opening: Promise<T> | undefined
   /** Starts to open the value, unless that has begun already. Rejects with the error of the opening. */
   const start = (): Promise<T> => {
     opening ??= open().then((value) => {
-      opened = value
+      openValue = value
       return value
     })
     // Every caller of `start` gets the rejection; without a caller it must not count as unhandled.
@@ -37,7 +37,7 @@ export function createPendingOpen<T>(open: () => Promise<T>) {
       ),
     /** The opened value; undefined until it is open. */
     get opened() {
-      return opened
+      return openValue
     },
     /** Whether opening has begun. */
     get isStarted() {
@@ -84,11 +84,11 @@ function createOpeningView(
   abilities: Abilities,
   viewOf: (catalog: Catalog) => View,
 ): View {
-  let made: View | undefined
+  let view: View | undefined
   const whole = async (options: CallOptions | undefined): Promise<View> => {
     const { opened } = opening
-    made ??= viewOf(opened ?? (await opening.whenOpen(options?.signal)))
-    return made
+    view ??= viewOf(opened ?? (await opening.whenOpen(options?.signal)))
+    return view
   }
   const { live, prompts, tools = false } = abilities
   return {
@@ -156,7 +156,7 @@ function openingSubscription(
   listener: ChangeListener,
 ): Subscription {
   let closed = false
-  let begun: Promise<Subscription | undefined> | undefined
+  let subscribing: Promise<Subscription | undefined> | undefined
   let inner: Subscription | undefined
   const begin = async (): Promise<Subscription | undefined> => {
     const view = await whole(undefined)
@@ -165,8 +165,8 @@ function openingSubscription(
   }
   const subscription = async (options: CallOptions | undefined): Promise<Subscription | undefined> => {
     if (opening.opened === undefined) await opening.whenOpen(options?.signal)
-    begun ??= begin()
-    return begun
+    subscribing ??= begin()
+    return subscribing
   }
   return {
     get uris() {

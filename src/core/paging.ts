@@ -122,7 +122,7 @@ export function createPageBuilder<T>(paging: Paging, page: number) {
   const items: T[] = []
   const length = pageLength(paging, page)
   let bytes = 0
-  let looked = 0
+  let lookCount = 0
   return {
     items: items as readonly T[],
     /** Adds an item. Returns false when the item did not fit: then the page is full. */
@@ -133,7 +133,7 @@ export function createPageBuilder<T>(paging: Paging, page: number) {
       return true
     },
     /** Counts an entry that was read. Returns false when enough were read for one page. */
-    look: () => ++looked <= paging.scan,
+    look: () => ++lookCount <= paging.scan,
   }
 }
 
@@ -184,7 +184,7 @@ export async function selectEntries(
   let best: Ranked[] = []
   /** Entries after this rank are not among the best. */
   let bar: Rank | undefined
-  const cut = () => {
+  const trim = () => {
     best = best.sort((a, b) => compareRanks(a.rank, b.rank)).slice(0, most)
     bar = best.length === most ? best.at(-1)?.rank : undefined
   }
@@ -192,24 +192,24 @@ export async function selectEntries(
   const order = mounts.toSorted((a, b) => Number(b.derived) - Number(a.derived))
   for (const [index, mount] of order.entries()) {
     let share = Math.ceil(left / (order.length - index))
-    let looked = 0
+    let lookCount = 0
     try {
       for await (const entry of mount.provider.list({}, context)) {
         context.signal.throwIfAborted()
-        if (++looked > bounds.scan) break
+        if (++lookCount > bounds.scan) break
         if (!mount.access(context.principal, entry.path)) continue
         const rank = rankOf(mount, entry)
         left--
         const isBehind = after === undefined || compareRanks(rank, after) > 0
         if (isBehind && (bar === undefined || compareRanks(rank, bar) < 0)) best.push({ rank, mount, entry })
-        if (best.length >= 2 * most) cut()
+        if (best.length >= 2 * most) trim()
         if (--share <= 0) break
       }
     } catch (error) {
       onUnavailable(mount, error)
     }
   }
-  cut()
+  trim()
   return best
 }
 

@@ -40,9 +40,9 @@ export function createPrompts(
   if (sources.length === 0) return undefined
 
   const gather = async (context: Context) => {
-    const failed: Mounted[] = []
+    const failedMounts: Mounted[] = []
     let failure: ResourceError | undefined
-    const asked = sources.filter((mount) => !mount.isHidden(context.principal))
+    const visibleMounts = sources.filter((mount) => !mount.isHidden(context.principal))
     const listOf = async (mount: Mounted): Promise<readonly Omit<MountPrompt, 'name'>[]> => {
       try {
         const prompts = (await mount.provider.prompts?.list(context)) ?? []
@@ -51,20 +51,20 @@ export function createPrompts(
         if (!isResourceError(error, 'unavailable')) throw error
         const facts = { mount: mount.address.text, error: error.message }
         state.log('warn', 'the prompts of a mount are left out: it is unavailable', facts)
-        failed.push(mount)
+        failedMounts.push(mount)
         failure ??= error
         return []
       }
     }
-    const named = visiblePrompts((await Promise.all(asked.map(listOf))).flat(), context.principal)
-    if (failure !== undefined && failed.length === asked.length) throw failure
-    return { named, missing: unavailableMounts(failed, context.principal) }
+    const mountPrompts = visiblePrompts((await Promise.all(visibleMounts.map(listOf))).flat(), context.principal)
+    if (failure !== undefined && failedMounts.length === visibleMounts.length) throw failure
+    return { named: mountPrompts, missing: unavailableMounts(failedMounts, context.principal) }
   }
 
   const find = async (name: string, context: Context): Promise<MountPrompt> => {
-    const found = (await gather(context)).named.find((one) => one.name === name)
-    if (found === undefined) throw invalid('There is no such prompt.', 'unknown-name')
-    return found
+    const prompt = (await gather(context)).named.find((one) => one.name === name)
+    if (prompt === undefined) throw invalid('There is no such prompt.', 'unknown-name')
+    return prompt
   }
 
   const list = async (cursor: string | undefined, context: Context): Promise<Page<ListedPrompt>> => {
@@ -90,11 +90,11 @@ export function createPrompts(
   return {
     live: changes.ofPrompts,
     list: (query, options) => list(query?.cursor, contextOf(options)),
-    get: async ({ name, arguments: given = new Map() }, options) => {
+    get: async ({ name, arguments: promptRequest = new Map() }, options) => {
       const context = contextOf(options)
       const { mount, prompt } = await find(name, context)
-      checkArguments(prompt.arguments ?? [], given)
-      const request = { path: prompt.path, arguments: given }
+      checkArguments(prompt.arguments ?? [], promptRequest)
+      const request = { path: prompt.path, arguments: promptRequest }
       const run = async () => mount.provider.prompts?.get(request, context)
       const answer = await Promise.resolve(runSourceInSpan('prompt', mount.address.text, run)).catch(
         (error: unknown) => {
@@ -120,8 +120,8 @@ export function createPrompts(
       const declared = prompt.arguments?.find((one) => one.name === argument.name)
       if (declared?.from === undefined) return completeFrom(declared?.values ?? [], argument.value)
       const { uriTemplate, variable } = declared.from
-      const asked = { uriTemplate, argument: { name: variable, value: argument.value } }
-      const request = filled === undefined ? asked : { ...asked, arguments: filled }
+      const completionRequest = { uriTemplate, argument: { name: variable, value: argument.value } }
+      const request = filled === undefined ? completionRequest : { ...completionRequest, arguments: filled }
       // The error `invalid` means that this caller may not see the template.
       return view.complete(request, { signal: context.signal }).catch(fallbackTo({ values: [] }, 'invalid'))
     },
@@ -184,14 +184,14 @@ async function fillMessages(
  */
 function visiblePrompts(prompts: readonly Omit<MountPrompt, 'name'>[], principal: Principal): readonly MountPrompt[] {
   const names = new Map<Prompt, string>()
-  const taken = new Set<string>()
+  const usedNames = new Set<string>()
   const isForeign = ({ prompt }: Omit<MountPrompt, 'name'>) => prompt.longName !== undefined
   for (const one of [...prompts.filter((one) => !isForeign(one)), ...prompts.filter(isForeign)]) {
     const { mount, prompt } = one
     const choices = [prompt.name, ...(prompt.longName === undefined ? [] : [prompt.longName])]
-    const name = choices.find((choice) => !taken.has(choice)) ?? mount.uriOf(prompt.path)
+    const name = choices.find((choice) => !usedNames.has(choice)) ?? mount.uriOf(prompt.path)
     if (!mount.access(principal, prompt.path, pathsOfNames(prompt.path, [prompt.name, name]))) continue
-    taken.add(name)
+    usedNames.add(name)
     names.set(prompt, name)
   }
   return prompts.flatMap((one) => {
@@ -226,13 +226,13 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
 }
 
 /** Checks the arguments of a prompt. Throws ResourceError `invalid` for a missing, unknown or too long one. */
-function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
+function checkArguments(declared: readonly PromptArgument[], values: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
-    if (required && !given.has(name))
+    if (required && !values.has(name))
       throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'argument', { argument: name })
-  const known = new Set(declared.map(({ name }) => name))
-  for (const [name, value] of given) {
-    if (!known.has(name))
+  const names = new Set(declared.map(({ name }) => name))
+  for (const [name, value] of values) {
+    if (!names.has(name))
       throw invalid('The request has an argument that this prompt does not have. Leave it out.', 'argument')
     if (value.length > maxArgument)
       throw invalid(`The argument ${JSON.stringify(name)} must have at most ${maxArgument} characters.`, 'argument', {

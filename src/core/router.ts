@@ -91,8 +91,8 @@ function refuseTwin(other: Mounted | undefined, mount: Mounted): void {
 
 function firstBelow(node: Node): Mounted | undefined {
   for (const next of node.below.values()) {
-    const found = next.mount ?? firstBelow(next)
-    if (found !== undefined) return found
+    const nextMount = next.mount ?? firstBelow(next)
+    if (nextMount !== undefined) return nextMount
   }
   return undefined
 }
@@ -138,11 +138,11 @@ export function createResolver<M extends ResolvableMount>(
   )
   const route = createRouter(mounted)
   return (uri) => {
-    const found = route(parseUri(uri))
-    const mount = found === undefined ? undefined : mounts[mounted.indexOf(found.mount)]
-    if (found === undefined || mount === undefined) return undefined
-    const { path } = found
+    const location = route(parseUri(uri))
+    const mount = location === undefined ? undefined : mounts[mounted.indexOf(location.mount)]
+    if (location === undefined || mount === undefined) return undefined
+    const { path } = location
     const directory = path === '' || path.endsWith('/') ? path : `${path}/`
-    return { mount, path, below: (principal) => found.mount.reach(principal, directory) }
+    return { mount, path, below: (principal) => location.mount.reach(principal, directory) }
   }
 }

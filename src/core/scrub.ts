@@ -71,9 +71,9 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
   let inJson: PatternSet | undefined
   /** Compiles the patterns for text inside JSON strings, where some characters of a secret are escaped. */
   const forJson = () => {
-    const written = forms.map((form) => JSON.stringify(form).slice(1, -1)).filter((form, at) => form !== forms[at])
+    const escapes = forms.map((form) => JSON.stringify(form).slice(1, -1)).filter((form, at) => form !== forms[at])
     inJson ??= compilePatternSet(
-      [...forms, ...written, ...written.map(escapedLineEnds)].map((form) => Buffer.from(form)),
+      [...forms, ...escapes, ...escapes.map(escapedLineEnds)].map((form) => Buffer.from(form)),
     )
     return inJson
   }
@@ -99,11 +99,11 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       if (all.size === 0) return text
       // Most texts do not even contain the beginning of a secret.
       if (seekInText(text, forText().begins, 0, text.length) >= text.length - 2) return text
-      const found = createPatternScanner(forText()).find(unitsInText(text), 0, text.length)
-      if (found.length === 0) return text
+      const spans = createPatternScanner(forText()).find(unitsInText(text), 0, text.length)
+      if (spans.length === 0) return text
       const pieces: string[] = []
       let from = 0
-      for (const { start, end } of mergeSpans(found)) {
+      for (const { start, end } of mergeSpans(spans)) {
         pieces.push(text.slice(from, start), redactedMark)
         from = end
       }
@@ -113,8 +113,8 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     scrubBytes: (bytes) => {
       // Most bytes contain no secret, and this search takes a fraction of the time of a scan.
       if (all.size === 0 || !isInBytes(bytes)) return bytes
-      const found = createPatternScanner(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
-      return found.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(found), bytes.length)
+      const spans = createPatternScanner(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
+      return spans.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(spans), bytes.length)
     },
     stream: () =>
       all.size === 0 ? { push: (bytes) => [bytes], end: () => new Uint8Array() } : createStream(forBytes(), isInBytes),
@@ -142,21 +142,21 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
 function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean) {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
   let scan = createPatternScanner(automaton)
-  let held: Buffer = Buffer.alloc(0)
+  let tail: Buffer = Buffer.alloc(0)
   let spans: readonly Span[] = []
   /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
   const release = (until: number): Uint8Array => {
     const open = spans.find((span) => span.end > until)
     const to = open === undefined ? until : Math.min(until, open.start)
-    const given = replaceBytes(
-      held,
+    const output = replaceBytes(
+      tail,
       spans.filter((span) => span.end <= to),
       to,
     )
     // Copy the bytes: the caller may reuse its buffer, and a few bytes must not keep a whole piece in memory.
-    held = Buffer.from(held.subarray(to))
+    tail = Buffer.from(tail.subarray(to))
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
-    return given
+    return output
   }
   /** Whether a secret begins in `before` and ends in the piece after it. */
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
@@ -164,24 +164,24 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   return {
     /** Takes the next bytes of the stream, and returns those that are known to be clean. The result may share the memory of the argument. */
     push: (bytes: Uint8Array): readonly Uint8Array[] => {
-      const before = held
+      const before = tail
       // Do not copy a long piece without a secret: copies of 1 MiB each fill the memory until the garbage collector pauses the process.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
         // The state of the scan depends only on the last `longest` bytes, so it is computed from those alone.
         scan = createPatternScanner(automaton)
         scan.find(unitsInBytes(bytes), bytes.length - longest, bytes.length)
-        const begun = bytes.length - scan.pending
-        held = Buffer.from(bytes.subarray(begun))
-        return before.length === 0 ? [bytes.subarray(0, begun)] : [before, bytes.subarray(0, begun)]
+        const start = bytes.length - scan.pending
+        tail = Buffer.from(bytes.subarray(start))
+        return before.length === 0 ? [bytes.subarray(0, start)] : [before, bytes.subarray(0, start)]
       }
-      held = Buffer.concat([before, bytes])
-      spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), before.length, held.length)])
-      const begun = held.length - scan.pending
+      tail = Buffer.concat([before, bytes])
+      spans = mergeSpans([...spans, ...scan.find(unitsInBytes(tail), before.length, tail.length)])
+      const start = tail.length - scan.pending
       // Two spans that touch become one mark. So the last byte of a span is held back if another span may begin directly after it.
-      return [release(spans.some(({ end }) => end === begun) ? begun - 1 : begun)]
+      return [release(spans.some(({ end }) => end === start) ? start - 1 : start)]
     },
     /** Returns the remaining bytes. Nothing may be pushed after it. */
-    end: (): Uint8Array => release(held.length),
+    end: (): Uint8Array => release(tail.length),
   }
 }
 

@@ -352,8 +352,8 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
     const texts = pickStrings(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
-    const cut = isObject(mount.partial) ? countsOf(mount.partial, partialCounts) : {}
-    const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
+    const gaps = isObject(mount.partial) ? countsOf(mount.partial, partialCounts) : {}
+    const partial = Object.keys(gaps).length === 0 ? {} : { partial: gaps }
     return [
       {
         address,

@@ -161,23 +161,23 @@ export function resultsToRemove<Kept extends SizedResult>(
   { owner, bytes }: Omit<SizedResult, 'id'>,
   { maxResults, maxBytes, maxTotalBytes }: LongResultBounds,
 ): readonly Kept[] {
-  const left = new Map<string, Kept[]>()
+  const resultsByOwner = new Map<string, Kept[]>()
   for (const one of kept) {
-    const own = left.get(one.owner)
-    if (own === undefined) left.set(one.owner, [one])
+    const own = resultsByOwner.get(one.owner)
+    if (own === undefined) resultsByOwner.set(one.owner, [one])
     else own.push(one)
   }
-  const sizes = new Map(Array.from(left, ([name, results]) => [name, sumResultBytes(results)]))
+  const sizes = new Map(Array.from(resultsByOwner, ([name, results]) => [name, sumResultBytes(results)]))
   let total = sumResultBytes(kept)
   const dropped: Kept[] = []
   const dropOldestOf = (name: string): void => {
-    const oldest = left.get(name)?.shift()
+    const oldest = resultsByOwner.get(name)?.shift()
     if (oldest === undefined) return
     dropped.push(oldest)
     sizes.set(name, (sizes.get(name) ?? 0) - oldest.bytes)
     total -= oldest.bytes
   }
-  const own = left.get(owner) ?? []
+  const own = resultsByOwner.get(owner) ?? []
   while (own.length > 0 && (own.length >= maxResults || (sizes.get(owner) ?? 0) + bytes > maxBytes)) dropOldestOf(owner)
   while (total > 0 && total + bytes > maxTotalBytes) {
     const [largest = ['', 0]] = [...sizes].sort((a, b) => b[1] - a[1])

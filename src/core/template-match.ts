@@ -61,9 +61,9 @@ export function matchUnits(parts: readonly MatchPart[], units: UriUnits): Templa
       index = part.skipTo ?? index + 1
       continue
     }
-    const found = part.kind === 'value' ? [readValue(part, units, at, end)] : readPairs(part, units, at, end)
-    if (found === undefined) return undefined
-    captures.push(...found)
+    const values = part.kind === 'value' ? [readValue(part, units, at, end)] : readPairs(part, units, at, end)
+    if (values === undefined) return undefined
+    captures.push(...values)
     at = end
     index++
   }
@@ -163,15 +163,15 @@ function bareEnd(part: PairsPart, units: UriUnits, at: number, ends: Marks): num
 function endOfValue(part: ValuePart, units: UriUnits, start: number, ends: Marks): number | undefined {
   if (part.lead !== undefined && units[start] !== part.lead) return undefined
   const from = part.lead === undefined ? start : start + 1
-  let found: number | undefined
+  let position: number | undefined
   for (let at = from; at - from <= part.variable.limit; at++) {
     if (ends[at] === 1) {
-      found = at
+      position = at
       if (part.prefers !== 'longest') break
     }
     if (isBlocked(part, units[at])) break
   }
-  return found
+  return position
 }
 
 /** Returns the first end of the parameters from which the rest matches. */
@@ -206,7 +206,7 @@ function readValue(part: ValuePart, units: UriUnits, start: number, end: number)
 function readPairs(part: PairsPart, units: UriUnits, start: number, end: number): readonly Capture[] | undefined {
   const captures: Capture[] = []
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []
-  const seen = new Set<string>()
+  const names = new Set<string>()
   for (let at = start; at < end; ) {
     const nameEnd = Math.min(nameEndFrom(part, units, at + 1), end)
     const from = nameEnd < end && units[nameEnd] === equals ? nameEnd + 1 : nameEnd
@@ -218,8 +218,8 @@ function readPairs(part: PairsPart, units: UriUnits, start: number, end: number)
       unclaimed.push({ name, variable, text: unitsToText(units, from, at) })
       continue
     }
-    if (seen.has(name) || at - from > variable.limit) return undefined
-    seen.add(name)
+    if (names.has(name) || at - from > variable.limit) return undefined
+    names.add(name)
     const members = split(units, from, at, variable.limit === Number.POSITIVE_INFINITY ? comma : undefined)
     captures.push({ variable, value: members.length > 1 ? members : unitsToText(units, from, at) })
   }
@@ -251,13 +251,15 @@ function split(units: UriUnits, start: number, end: number, delimiter: number | 
 function reconcile(captures: readonly Capture[]): TemplateMatch | undefined {
   const best = new Map<string, Capture>()
   for (const capture of captures) {
-    const known = best.get(capture.variable.name)
-    if (known === undefined || known.variable.limit < capture.variable.limit) best.set(capture.variable.name, capture)
+    const previous = best.get(capture.variable.name)
+    if (previous === undefined || previous.variable.limit < capture.variable.limit)
+      best.set(capture.variable.name, capture)
   }
   for (const { variable, value } of captures) {
-    const known = best.get(variable.name)?.value
-    if (known === undefined || known === value) continue
-    const part = typeof known === 'string' ? Array.from(known).slice(0, variable.limit).join('') : known
+    const matchedValue = best.get(variable.name)?.value
+    if (matchedValue === undefined || matchedValue === value) continue
+    const part =
+      typeof matchedValue === 'string' ? Array.from(matchedValue).slice(0, variable.limit).join('') : matchedValue
     if (JSON.stringify(membersOf(part)) !== JSON.stringify(membersOf(value))) return undefined
   }
   return new Map(Array.from(best, ([name, { value }]) => [name, value]))

@@ -126,14 +126,14 @@ function expandExpression({ operator, variables }: Expression, values: TemplateV
 function expandVariable(operator: Operator, variable: Variable, value: Defined): readonly string[] {
   const encode = operator.reserved ? encodeReserved : encodeUnreserved
   const { name, explode, limit } = variable
-  const named = (key: string, encoded: string) => {
+  const withName = (key: string, encoded: string) => {
     if (operator.named === false) return encoded
     return encoded === '' ? key + operator.named : `${key}=${encoded}`
   }
   if (typeof value === 'string') {
     // A prefix is counted in code points, before anything is encoded (section 2.4.1).
     const text = value.length > limit ? Array.from(value).slice(0, limit).join('') : value
-    return [named(name, encode(text))]
+    return [withName(name, encode(text))]
   }
   if (limit !== Number.POSITIVE_INFINITY)
     throw invalid(
@@ -145,11 +145,11 @@ function expandVariable(operator: Operator, variable: Variable, value: Defined):
       value as ReadonlyMap<string, string>,
       ([key, member]) => [encode(key), encode(member)] as const,
     )
-    if (!explode) return [named(name, pairs.flat().join(','))]
-    return pairs.map(([key, member]) => (operator.named === false ? `${key}=${member}` : named(key, member)))
+    if (!explode) return [withName(name, pairs.flat().join(','))]
+    return pairs.map(([key, member]) => (operator.named === false ? `${key}=${member}` : withName(key, member)))
   }
   const members = (value as readonly string[]).map(encode)
-  return explode ? members.map((member) => named(name, member)) : [named(name, members.join(','))]
+  return explode ? members.map((member) => withName(name, member)) : [withName(name, members.join(','))]
 }
 
 function lookUp(values: TemplateValues, name: string): TemplateValue {

@@ -28,7 +28,7 @@ const maxDepth = 100
 
 /** Returns the headers that the schema of a tool's arguments declares, or why the definition of the tool is invalid. */
 export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] | { readonly fault: string } {
-  const found: ParamHeader[] = []
+  const headers: ParamHeader[] = []
   const faults: string[] = []
 
   const visit = (schema: unknown, path: readonly string[], isReachable: boolean, depth: number): void => {
@@ -36,38 +36,38 @@ export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] 
     if (Object.hasOwn(schema, annotation)) {
       const { [annotation]: name, type } = schema
       const header = `Mcp-Param-${String(name)}`
-      const isTaken = found.some((one) => one.header.toLowerCase() === header.toLowerCase())
+      const isTaken = headers.some((one) => one.header.toLowerCase() === header.toLowerCase())
       if (!isReachable || path.length === 0) faults.push('a header is declared where no argument has a fixed place')
       else if (typeof name !== 'string' || !token.test(name)) faults.push('the name of a header is invalid')
       else if (!types.includes(type)) faults.push(`the header ${name} belongs to no string, integer or boolean`)
       else if (isTaken) faults.push(`the header ${name} is declared twice`)
-      else found.push({ header, path })
+      else headers.push({ header, path })
     }
     for (const keyword of namedKeywords) {
-      const named = schema[keyword]
-      if (!isObject(named)) continue
+      const members = schema[keyword]
+      if (!isObject(members)) continue
       const isFixed = isReachable && keyword === 'properties'
-      for (const [key, one] of Object.entries(named)) visit(one, [...path, key], isFixed, depth + 1)
+      for (const [key, one] of Object.entries(members)) visit(one, [...path, key], isFixed, depth + 1)
     }
     for (const keyword of schemaKeywords) for (const one of [schema[keyword]].flat()) visit(one, path, false, depth + 1)
   }
 
   visit(inputSchema, [], true, 0)
   const [fault] = faults
-  return fault === undefined ? found : { fault }
+  return fault === undefined ? headers : { fault }
 }
 
 /** Returns the argument that a header repeats. Undefined if it is missing, or is an object, an array or null. */
-export function paramIn(given: JsonObject, { path }: ParamHeader): string | number | boolean | undefined {
-  const value = path.reduce<unknown>(memberOf, given)
+export function paramIn(args: JsonObject, { path }: ParamHeader): string | number | boolean | undefined {
+  const value = path.reduce<unknown>(memberOf, args)
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined
 }
 
 /** Returns the headers of a call, with their values. */
-export function headersOfCall(declared: readonly ParamHeader[], given: JsonObject): Readonly<Record<string, string>> {
+export function headersOfCall(declared: readonly ParamHeader[], args: JsonObject): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {}
   for (const param of declared) {
-    const value = paramIn(given, param)
+    const value = paramIn(args, param)
     if (value !== undefined) headers[param.header] = encodeHeaderValue(String(value))
   }
   return headers

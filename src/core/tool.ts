@@ -157,15 +157,15 @@ const maxText = 8192
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
 export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
-  const given = fitArguments(sent, schema)
+  const args = fitArguments(sent, schema)
   const { properties = {} } = schema as { readonly properties?: JsonObject }
-  const known = Object.keys(properties)
-  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  const names = Object.keys(properties)
+  const unknown = Object.keys(args).find((name) => !names.includes(name))
   if (unknown !== undefined)
-    throw invalid(`The call has an unknown argument. The arguments are: ${known.join(', ')}.`, 'argument')
+    throw invalid(`The call has an unknown argument. The arguments are: ${names.join(', ')}.`, 'argument')
 
   const text = (name: string, most = maxText): string | undefined => {
-    const value = given[name]
+    const value = args[name]
     if (value === undefined) return undefined
     if (typeof value !== 'string') throw invalid(`"${name}" must be a string.`, 'argument')
     if (value.length > most)
@@ -174,7 +174,7 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
   }
   return {
     /** The fitted arguments. */
-    given,
+    given: args,
     text,
     required: (name: string, most?: number): string => {
       const value = text(name, most)
@@ -182,20 +182,20 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
       return value
     },
     count: (name: string, { least, most, otherwise }: Record<'least' | 'most' | 'otherwise', number>): number => {
-      const value = given[name]
+      const value = args[name]
       if (value === undefined) return otherwise
       if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
         throw invalid(`"${name}" must be a whole number from ${least} to ${most}.`, 'argument')
       return Number(value)
     },
     number: (name: string): number | undefined => {
-      const value = given[name]
+      const value = args[name]
       if (value === undefined) return undefined
       if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`"${name}" must be a number.`, 'argument')
       return value
     },
     flag: (name: string): boolean => {
-      const value = given[name] ?? false
+      const value = args[name] ?? false
       if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false.`, 'argument')
       return value
     },
@@ -213,7 +213,7 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
       most: number,
       judge: (item: unknown, name: string) => Item,
     ): readonly Item[] | undefined => {
-      const value = given[name]
+      const value = args[name]
       if (value === undefined) return undefined
       if (!Array.isArray(value)) throw invalid(`"${name}" must be an array.`, 'argument')
       if (value.length > most) throw invalid(`"${name}" must have at most ${most} items.`, 'argument', { limit: most })

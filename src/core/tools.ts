@@ -42,13 +42,13 @@ export function createTools(
     list: async (reserved, options) => {
       const own = contextOf(options)
       const context = options?.soon === true ? withListDeadline(sources, own, state.mounts) : own
-      const asked = sources.filter((mount) => !mount.isHidden(context.principal))
-      const found = await Promise.all(asked.map((mount) => listOf(mount, context)))
-      const all = found.flatMap((tools) => tools ?? [])
-      const failed = asked.filter((_, index) => found[index] === undefined)
+      const visibleMounts = sources.filter((mount) => !mount.isHidden(context.principal))
+      const toolLists = await Promise.all(visibleMounts.map((mount) => listOf(mount, context)))
+      const all = toolLists.flatMap((tools) => tools ?? [])
+      const failedMounts = visibleMounts.filter((_, index) => toolLists[index] === undefined)
       return {
-        tools: visibleTools(all, reserved, context.principal).map((named) => toolOf(named, context.principal)),
-        ...unavailableMounts(failed, context.principal),
+        tools: visibleTools(all, reserved, context.principal).map((tool) => toolOf(tool, context.principal)),
+        ...unavailableMounts(failedMounts, context.principal),
       }
     },
   }
@@ -64,28 +64,28 @@ interface NamedTool extends MountedTool {
  * may not see takes no name.
  */
 function visibleTools(
-  found: readonly MountedTool[],
+  tools: readonly MountedTool[],
   reserved: ReadonlySet<string>,
   principal: Principal,
 ): readonly NamedTool[] {
-  const taken = new Set(reserved)
-  const named = new Map<MountedTool, NamedTool>()
+  const usedNames = new Set(reserved)
+  const toolsByTool = new Map<MountedTool, NamedTool>()
   const isUnchanged = ({ tool }: MountedTool) => pathsOfNames(tool.path, [tool.name]).length === 0
-  for (const one of [...found.filter(isUnchanged), ...found.filter((other) => !isUnchanged(other))]) {
-    const name = freeName(one.tool, taken)
+  for (const one of [...tools.filter(isUnchanged), ...tools.filter((other) => !isUnchanged(other))]) {
+    const name = freeName(one.tool, usedNames)
     if (!maySee({ ...one, name }, principal)) continue
-    taken.add(name)
-    named.set(one, { ...one, name })
+    usedNames.add(name)
+    toolsByTool.set(one, { ...one, name })
   }
-  return found.flatMap((one) => named.get(one) ?? [])
+  return tools.flatMap((one) => toolsByTool.get(one) ?? [])
 }
 
-function freeName({ name, longName }: ProvidedTool, taken: ReadonlySet<string>): string {
-  const free = [name, longName].find((choice) => !taken.has(choice))
+function freeName({ name, longName }: ProvidedTool, usedNames: ReadonlySet<string>): string {
+  const free = [name, longName].find((choice) => !usedNames.has(choice))
   if (free !== undefined) return free
   for (let number = 2; ; number++) {
     const choice = `${longName.slice(0, 120)}_${number}`
-    if (!taken.has(choice)) return choice
+    if (!usedNames.has(choice)) return choice
   }
 }
 
@@ -95,19 +95,19 @@ function maySee({ mount, tool, name }: NamedTool, principal: Principal): boolean
 }
 
 /** Converts a tool of a mount to a tool of MCP. `principal` is the caller, for whom the tool was listed. */
-function toolOf(named: NamedTool, principal: Principal): Tool {
-  const { mount, tool: provided, name } = named
+function toolOf(namedTool: NamedTool, principal: Principal): Tool {
+  const { mount, tool: provided, name } = namedTool
   const { path, longName: _, description = '', title, ...tool } = provided
   return {
     ...tool,
     ...cleanTexts({ description, ...(title === undefined ? {} : { title }) }),
     description: cleanText(description),
     name,
-    call: async (given, { signal }, report) => {
+    call: async (args, { signal }, report) => {
       const context = { principal, signal }
       // The rules may have changed since the tool was listed.
-      if (!maySee(named, principal)) throw invalid('There is no such tool.', 'unknown-name')
-      const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
+      if (!maySee(namedTool, principal)) throw invalid('There is no such tool.', 'unknown-name')
+      const request = { path, arguments: args, ...(report === undefined ? {} : { report }) }
       const run = async () => mount.provider.tools?.call(request, context)
       const outcome = await Promise.resolve(runSourceInSpan('call', mount.address.text, run)).catch(
         (error: unknown) => {

@@ -78,20 +78,17 @@ export async function createPageHandler({
   const name = path.slice(base.length)
   const files = await filesOf(folder)
   const frame = createServed('.html', async () => Buffer.from(emptyFrame), frameHeaders, false)
-  const served = new Map<string, Served>([[`${base}frame.html`, frame]])
+  const pages = new Map<string, Served>([[`${base}frame.html`, frame]])
   for (const file of files) {
     const isIndex = file === 'index.html'
     const bytes = isIndex ? () => readIndex(join(folder, file), name, isPrivate) : () => readFile(join(folder, file))
-    served.set(
-      base + (isIndex ? '' : file),
-      createServed(extname(file), bytes, pageHeaders, file.startsWith('assets/')),
-    )
+    pages.set(base + (isIndex ? '' : file), createServed(extname(file), bytes, pageHeaders, file.startsWith('assets/')))
   }
   return (request) => {
     const [path = ''] = (request.url ?? '').split('?', 1)
-    const found = served.get(path)
-    if (found === undefined) return undefined
-    if (request.method === 'GET' || request.method === 'HEAD') return serveFile(found, request)
+    const file = pages.get(path)
+    if (file === undefined) return undefined
+    if (request.method === 'GET' || request.method === 'HEAD') return serveFile(file, request)
     return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The HTTP method is not allowed at this path.' }
   }
 }
@@ -103,7 +100,7 @@ function builtPage(): string {
 
 async function filesOf(folder: string): Promise<readonly string[]> {
   const isBuilt = await stat(join(folder, 'index.html')).then(
-    (found) => found.isFile(),
+    (stats) => stats.isFile(),
     () => false,
   )
   if (!isBuilt) throw invalid('The page of the explorer is not built. Build it with: npm run build', 'configuration')
@@ -123,8 +120,8 @@ async function filesOf(folder: string): Promise<readonly string[]> {
 /** Writes the name of the MCP endpoint, and whether the page is private, into the index. The name needs no escaping in HTML. */
 async function readIndex(file: string, name: string, isPrivate: boolean): Promise<Buffer> {
   const text = await readFile(file, 'utf8')
-  const named = text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`)
-  return Buffer.from(isPrivate ? named.replace('name="private" content="no"', 'name="private" content="yes"') : named)
+  const html = text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`)
+  return Buffer.from(isPrivate ? html.replace('name="private" content="no"', 'name="private" content="yes"') : html)
 }
 
 function createServed(
@@ -147,8 +144,8 @@ async function serveFile(file: Served, request: IncomingMessage): Promise<PageAn
     Vary: 'Accept-Encoding',
     ETag: etag,
   }
-  const known = (request.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  if (known.includes(etag)) return { status: 304, headers, body: new Uint8Array() }
+  const tags = (request.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  if (tags.includes(etag)) return { status: 304, headers, body: new Uint8Array() }
   const encoded = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
   return { status: 200, headers: { ...headers, ...encoded, 'Content-Type': file.type }, body }
 }
@@ -157,11 +154,11 @@ async function serveFile(file: Served, request: IncomingMessage): Promise<PageAn
 function encode(file: Served, encoding: ContentCoding): Promise<Buffer> {
   const before = file.encoded.get(encoding)
   if (before !== undefined) return before
-  const made = file.bytes().then((bytes) => compress(bytes, encoding))
-  file.encoded.set(encoding, made)
+  const body = file.bytes().then((bytes) => compress(bytes, encoding))
+  file.encoded.set(encoding, body)
   // A failed read is tried again with the next request.
-  made.catch(() => file.encoded.delete(encoding))
-  return made
+  body.catch(() => file.encoded.delete(encoding))
+  return body
 }
 
 async function compress(bytes: Buffer, encoding: ContentCoding): Promise<Buffer> {
@@ -171,14 +168,14 @@ async function compress(bytes: Buffer, encoding: ContentCoding): Promise<Buffer>
 }
 
 function encodingFor(accepted: string | string[] | undefined): ContentCoding {
-  const wanted = new Set(
+  const encodings = new Set(
     String(accepted ?? '')
       .split(',')
       .map((part) => part.trim().toLowerCase())
       .filter((part) => !/;\s*q=0(?:\.0*)?$/.test(part))
       .map((part) => part.split(';')[0]),
   )
-  return wanted.has('br') ? 'br' : wanted.has('gzip') ? 'gzip' : 'identity'
+  return encodings.has('br') ? 'br' : encodings.has('gzip') ? 'gzip' : 'identity'
 }
 
 /** Headers of every file: no other origin can load it as a subresource or reach its window; it sends no referrer and cannot use the camera and the like. */

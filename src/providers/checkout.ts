@@ -35,13 +35,13 @@ export async function checkoutAt(folder: string): Promise<Checkout | undefined> 
     const top = await realpath(folder)
     const dotGit = join(top, '.git')
     const isFile = (await stat(dotGit)).isFile()
-    const named = isFile ? gitDirIn(await smallText(dotGit), top) : dotGit
-    if (named === undefined) return undefined
-    const gitDir = await realpath(named)
+    const gitDirPath = isFile ? gitDirIn(await smallText(dotGit), top) : dotGit
+    if (gitDirPath === undefined) return undefined
+    const gitDir = await realpath(gitDirPath)
     const common = (await smallText(join(gitDir, 'commondir')).catch(() => undefined))?.trim()
     const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
-    const found = new Set(await findExistingNames(commonDir, gitDirectoryNames))
-    if (!(await exists(join(gitDir, 'HEAD'))) || !isGitDirectory((name) => found.has(name))) return undefined
+    const names = new Set(await findExistingNames(commonDir, gitDirectoryNames))
+    if (!(await exists(join(gitDir, 'HEAD'))) || !isGitDirectory((name) => names.has(name))) return undefined
     return gitDir === commonDir && (await isBare(commonDir)) ? undefined : { top, gitDir, commonDir }
   } catch {
     return undefined
@@ -59,9 +59,9 @@ export async function checkoutAround(folder: string): Promise<Checkout | undefin
 /** Returns the nearest git directory, from a folder upwards; undefined if there is none, or a folder with `.git` comes before it. */
 export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
-    const found = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))
-    if (found.has('.git')) return undefined
-    if (isGitDirectory((name) => found.has(name))) return at
+    const names = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))
+    if (names.has('.git')) return undefined
+    if (isGitDirectory((name) => names.has(name))) return at
   }
   return undefined
 }
@@ -80,8 +80,8 @@ export async function isOtherCheckout(target: string, root: string, around: read
   if (common !== undefined && around.includes(common)) return true
   // If the repository was moved, or is seen from a container, the path in the `.git` file is wrong, and the name of the working tree decides.
   if (common === undefined) {
-    const known = await Promise.all(around.map((one) => exists(join(one, 'worktrees', name))))
-    return known.includes(true)
+    const flags = await Promise.all(around.map((one) => exists(join(one, 'worktrees', name))))
+    return flags.includes(true)
   }
   const main = dirname(common)
   const isInside = main === root || main.startsWith(root.endsWith(sep) ? root : root + sep)
@@ -96,8 +96,8 @@ export async function isOtherCheckoutIn(root: string, folder: string, around: Ch
 }
 
 async function findExistingNames<N extends string>(folder: string, names: readonly N[]): Promise<readonly N[]> {
-  const found = await Promise.all(names.map((name) => exists(join(folder, name))))
-  return names.filter((_, index) => found[index])
+  const flags = await Promise.all(names.map((name) => exists(join(folder, name))))
+  return names.filter((_, index) => flags[index])
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -109,24 +109,24 @@ function importTarget(entry: unknown): string | undefined {
  * if the module cannot be loaded or exports no valid source.
  */
 export async function loadOutsideSource(name: string, url: string): Promise<Source | OutsideFault> {
-  const known = sourceNamed(url)
-  if (known !== undefined) return known
-  let loaded: unknown
+  const cachedSource = sourceNamed(url)
+  if (cachedSource !== undefined) return cachedSource
+  let moduleExports: unknown
   try {
-    loaded = await import(url)
+    moduleExports = await import(url)
   } catch (error) {
     return unloadable(name, url, error)
   }
-  const source = memberOf(loaded, 'source') ?? memberOf(loaded, 'default')
+  const source = memberOf(moduleExports, 'source') ?? memberOf(moduleExports, 'default')
   const fault = sourceFault(source)
   if (fault !== undefined)
     return {
       message: `The module ${name} exports no valid source. ${fault}`,
       fix: 'docs/writing-a-provider.md shows a valid source.',
     }
-  const made = sourceFrom(source as OutsideSource<z.Shape>)
-  registerOutsideSource(url, made)
-  return made
+  const newSource = sourceFrom(source as OutsideSource<z.Shape>)
+  registerOutsideSource(url, newSource)
+  return newSource
 }
 
 function unloadable(name: string, url: string, error: unknown): OutsideFault {
@@ -150,8 +150,8 @@ function sourceFault(value: unknown): string | undefined {
     return `Its name ${JSON.stringify(name)} is the name of a source of hikidashi. Choose another one.`
   if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
   if (typeof open !== 'function') return 'Its "open" must be a function that returns a provider.'
-  const shown = shownFault(value)
-  if (shown !== undefined) return shown
+  const faultText = shownFault(value)
+  if (faultText !== undefined) return faultText
   if (!isObject(options)) return 'Its "options" must be an object of schemas.'
   const odd = Object.entries(options).find(([, schema]) => !isObject(schema) || typeof schema.safeParse !== 'function')
   return odd === undefined ? undefined : `Its option ${JSON.stringify(odd[0])} must be a schema, such as option.text().`
@@ -185,10 +185,10 @@ function sourceFrom(outside: OutsideSource<z.Shape>): Source {
     ...(facts as OutsideFacts<Readonly<Record<string, unknown>>>),
     schema: async () => ({ source }),
     open: async () => ({
-      open: async (given, { address, folder, log, documents }) => {
+      open: async (mountOptions, { address, folder, log, documents }) => {
         const path = (name: string) => resolveConfigPath(name, folder)
         const secret: OutsideContext['secret'] = (option, value) => requireSecret(option, value, folder)
-        const provider = await openedBy(outside, () => open(given, { address, folder, log, path, secret }))
+        const provider = await openedBy(outside, () => open(mountOptions, { address, folder, log, path, secret }))
         return documents(provider)
       },
     }),

@@ -302,15 +302,15 @@ export interface MountsToSearch {
 
 /** Creates a store that is opened once, when it is first needed. */
 export function createLazyStore(options: StoreOptions, log: Log) {
-  let opened: Promise<Store> | undefined
+  let opening: Promise<Store> | undefined
   return {
     open: (): Promise<Store> => {
-      opened ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
-      return opened
+      opening ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
+      return opening
     },
     /** Closes the store, if it was opened. */
     close: async (): Promise<void> => {
-      const open = await opened?.catch(() => undefined)
+      const open = await opening?.catch(() => undefined)
       await open?.close()
     },
   }

@@ -36,14 +36,14 @@ export function missingLanguages({ languages }: InstalledOcr, wanted: readonly s
 
 /** Returns the names of the Debian packages of `tesseract` and of languages. */
 export function tesseractPackages(languages: readonly string[]): readonly string[] {
-  const named = languages.map(
+  const packages = languages.map(
     (language) =>
       `tesseract-ocr-${language
         .replace(/^script\//, 'script-')
         .replaceAll('_', '-')
         .toLowerCase()}`,
   )
-  return ['tesseract-ocr', ...named]
+  return ['tesseract-ocr', ...packages]
 }
 
 /**

@@ -103,8 +103,8 @@ const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 
 /** Decodes a run of text; `undefined` in an unknown encoding. A document has very many runs, and a new decoder for each would take longer than the decoding. */
 function decodeRun(bytes: Buffer, label: string): string | undefined {
-  const known = decoders.get(label)
-  if (known !== undefined) return known.decode(bytes)
+  const decoder = decoders.get(label)
+  if (decoder !== undefined) return decoder.decode(bytes)
   if (label !== 'windows-1252' && label !== 'euc-kr' && encodingLabel(label) !== undefined)
     decoders.set(label, new TextDecoder(label, { ignoreBOM: true }))
   return decodeBytes(bytes, label)

@@ -35,18 +35,18 @@ interface ChapterOptions {
 
 /** Writes a chapter. If it cannot be read, writes the reason in its place. */
 async function writeChapter(zip: Zip, part: string, { writer, form, limits, label }: ChapterOptions): Promise<void> {
-  const named = (page: string) => {
+  const withHeading = (page: string) => {
     if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))
     writer.end()
   }
   try {
     const page = await readChapterSource(zip, part)
     const { text } = readHtmlPage(page, form, limits)
-    named(page)
+    withHeading(page)
     writer.document(text)
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
-    named('')
+    withHeading('')
     writer.paragraph(writer.plain(`[${error.message}]`))
   }
 }

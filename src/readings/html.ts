@@ -172,13 +172,13 @@ function createLine(writer: DocumentWriter) {
     },
     /** Closes an element if it is inline, with the inline elements in it: as plain text if `isPlain`. Returns whether it is inline. */
     close: (name: string, isPlain: boolean): boolean => {
-      const ended = spanNames.get(name)
-      if (ended === undefined) return false
-      if (ended === 'code') codes = Math.max(0, codes - 1)
-      if (!spans.some((span) => span.name === ended)) return true
+      const spanName = spanNames.get(name)
+      if (spanName === undefined) return false
+      if (spanName === 'code') codes = Math.max(0, codes - 1)
+      if (!spans.some((span) => span.name === spanName)) return true
       for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
         inline = span.before + (isPlain ? inline : span.write(inline))
-        if (span.name === ended) break
+        if (span.name === spanName) break
       }
       return true
     },
@@ -271,7 +271,7 @@ function createPage(writer: DocumentWriter) {
   const { append, forget, soFar: lineSoFar } = line
   let title = ''
   let inTitle = false
-  let hidden = 0
+  let hiddenDepth = 0
   let preformatted = 0
   let tables = 0
 
@@ -286,8 +286,8 @@ function createPage(writer: DocumentWriter) {
   }
 
   const open = (name: string, attributes: Attributes) => {
-    if (hidden > 0 || skipped.has(name) || drawings.isHidden(name) || isRepeated(name, attributes)) {
-      hidden++
+    if (hiddenDepth > 0 || skipped.has(name) || drawings.isHidden(name) || isRepeated(name, attributes)) {
+      hiddenDepth++
       return
     }
     if (formula.isOpen() || name === 'math') return formula.open(name, attributes)
@@ -305,7 +305,7 @@ function createPage(writer: DocumentWriter) {
       if (!row.isOpen()) flush()
       else if (tables === 1) forget()
       else append(' ')
-    } else if (name === 'rt' || name === 'rp') hidden++
+    } else if (name === 'rt' || name === 'rp') hiddenDepth++
     else if (/^h[1-6]$/.test(name) || name === 'li' || name === 'pre' || blocks.has(name)) {
       flush()
       if (name === 'ul' || name === 'ol' || name === 'menu') lists.begin(name, attributes)
@@ -316,8 +316,8 @@ function createPage(writer: DocumentWriter) {
   }
 
   const close = (name: string) => {
-    if (hidden > 0) {
-      hidden--
+    if (hiddenDepth > 0) {
+      hiddenDepth--
       return
     }
     if (formula.isOpen()) return append(formula.close() ?? '')
@@ -356,7 +356,7 @@ function createPage(writer: DocumentWriter) {
     close,
     text: (text: string) => {
       if (inTitle) title += text
-      else if (hidden > 0 || drawings.isBetween()) return
+      else if (hiddenDepth > 0 || drawings.isBetween()) return
       else if (formula.isOpen()) formula.add(text)
       else if (preformatted > 0) append(text)
       else line.write(text)

@@ -50,18 +50,18 @@ export async function readMail(
   const messages = source.toString('latin1', 0, 5) === 'From ' ? messagesIn(source) : [source]
   let title: string | undefined
   for (const message of messages) {
-    const opened = await openMessage(message, limits)
-    await writeMessage(opened, mailbox, 0)
-    title ??= opened.subject
+    const storedMessage = await openMessage(message, limits)
+    await writeMessage(storedMessage, mailbox, 0)
+    title ??= storedMessage.subject
   }
   const parts = messages.length > 1 ? messages.length : mailbox.attachments
-  const shown =
+  const subject =
     messages.length > 1
       ? ''
       : Array.from(collapseWhitespace(title ?? ''))
           .slice(0, 200)
           .join('')
-  return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(shown === '' ? {} : { title: shown }) }
+  return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(subject === '' ? {} : { title: subject }) }
 }
 
 /** A file without its byte order mark of UTF-8. */
@@ -158,9 +158,9 @@ async function writeAttached(attachment: AttachedPart, mailbox: Mailbox, depth: 
   writer.end()
   writer.heading(2, writer.plain(`Attachment: ${name === '' ? mimeType : name}`))
   try {
-    const opened = attachment.open()
-    if (!(opened instanceof Uint8Array)) await writeInner(opened, mailbox, depth)
-    else if (opened.length > 0) await writeBytes(opened, name, mimeType, mailbox, depth)
+    const bytes = attachment.open()
+    if (!(bytes instanceof Uint8Array)) await writeInner(bytes, mailbox, depth)
+    else if (bytes.length > 0) await writeBytes(bytes, name, mimeType, mailbox, depth)
   } catch (error) {
     // The mail stays readable if an attachment is damaged, but not if an attachment is too large.
     if (!isResourceError(error, 'invalid')) throw error
@@ -176,11 +176,11 @@ async function writeBytes(
   depth: number,
 ): Promise<void> {
   const { writer, form, limits, readAttached } = mailbox
-  const named = documentFormatOf(name, mimeType)
-  if (named !== undefined) {
-    const format = await recogniseFormat(bytes, named, limits.unpacked)
+  const documentFormat = documentFormatOf(name, mimeType)
+  if (documentFormat !== undefined) {
+    const format = await recogniseFormat(bytes, documentFormat, limits.unpacked)
     if (format === 'mail' || format === 'msg') await writeInner(bytes, mailbox, depth)
-    else writer.document((await readAttached({ format: named, form, bytes, limits })).text)
+    else writer.document((await readAttached({ format: documentFormat, form, bytes, limits })).text)
   } else if (/^(?:text|message)\//.test(mimeType)) {
     const encoding = detectEncoding(bytes)
     writer.block(encoding === undefined ? '' : (decodeBytes(bytes, encoding) ?? ''))

@@ -80,11 +80,11 @@ export function formatNumber(source: string, kind: NumberKind, since1904: boolea
   if (kind === 'duration') return formatDuration(value)
   if (kind === 'date') return formatDate(value, since1904) ?? tidy(value)
   // Remove the spaces that a pattern reserves to align digits.
-  const shown =
+  const text =
     formatPattern(kind.pattern, Number(value.toPrecision(15)))
       ?.replace(/ +/g, ' ')
       .trim() ?? ''
-  return shown === '' ? tidy(value) : shown
+  return text === '' ? tidy(value) : text
 }
 
 /** Returns a text as the sheet shows it: a pattern may have words around the `@` that stands for the text. */

@@ -323,7 +323,7 @@ function createSheets(writer: DocumentWriter) {
   let column = 0
   let repeats = 1
   let number = 0
-  let written = 0
+  let length = 0
   let count = 0
   let cell: { readonly attributes: Attributes; readonly lines: string[] } | undefined
 
@@ -345,16 +345,16 @@ function createSheets(writer: DocumentWriter) {
   const endRow = () => {
     if (row.length > 0) {
       // An empty row separates two tables.
-      if (number > written) writer.end()
+      if (number > length) writer.end()
       for (let at = 0; at < repeats; at++) writer.row(row)
-      written = number + repeats
+      length = number + repeats
     }
     number += repeats
   }
 
   return {
     begin: (name: string) => {
-      ;[number, written] = [0, 0]
+      ;[number, length] = [0, 0]
       count++
       writer.heading(1, writer.plain(name))
     },

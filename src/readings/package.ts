@@ -25,7 +25,7 @@ export async function openZip(bytes: Uint8Array, limit: number) {
     if (repaired === undefined) throw error
     return openArchive(repaired)
   })
-  let left = limit
+  let remaining = limit
 
   return {
     has: (name: string): boolean => entries.has(normalizePartName(name)),
@@ -36,11 +36,11 @@ export async function openZip(bytes: Uint8Array, limit: number) {
         throw unreadableError(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`)
       if ((entry.generalPurposeBitFlag & 1) !== 0)
         throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
-      if (entry.uncompressedSize > left) throw unpacksToTooMuch(limit)
+      if (entry.uncompressedSize > remaining) throw unpacksToTooMuch(limit)
       try {
         for await (const piece of await streamOf(file, entry)) {
-          left -= piece.length
-          if (left < 0) throw unpacksToTooMuch(limit)
+          remaining -= piece.length
+          if (remaining < 0) throw unpacksToTooMuch(limit)
           yield piece
         }
       } catch (error) {
@@ -270,10 +270,10 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
 
   const parser = new Parser(
     {
-      onopentag: (written, attributes) => {
+      onopentag: (elementName, attributes) => {
         if (elements.length >= maxDepth) throw unreadableError('The document is nested too deeply.')
         const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
-        const name = withUsualPrefix(written, namespaces)
+        const name = withUsualPrefix(elementName, namespaces)
         const own = attributesOf(attributes, name, namespaces)
         if (skipped > 0 || isSkipped(name, own, namespaces)) skipped++
         else handlers.open?.(name, own)
@@ -316,21 +316,21 @@ function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
 }
 
 /** Returns the name of an element or attribute with the usual prefix of its namespace. A prefix that the document does not declare stays as it is. */
-function withUsualPrefix(written: string, namespaces: Namespaces): string {
-  const colon = written.indexOf(':')
-  const prefix = colon === -1 ? '' : written.slice(0, colon)
+function withUsualPrefix(name: string, namespaces: Namespaces): string {
+  const colon = name.indexOf(':')
+  const prefix = colon === -1 ? '' : name.slice(0, colon)
   const namespace = namespaces[prefix]
-  return `${namespace === undefined ? prefix : prefixOf(namespace)}:${written.slice(colon + 1)}`
+  return `${namespace === undefined ? prefix : prefixOf(namespace)}:${name.slice(colon + 1)}`
 }
 
 function attributesOf(attributes: Attributes, element: string, namespaces: Namespaces): Attributes {
-  const found: Record<string, string> = Object.create(null)
+  const valuesByName: Record<string, string> = Object.create(null)
   const home = element.slice(0, element.indexOf(':') + 1)
   for (const [written, value] of Object.entries(attributes)) {
     const name = written.includes(':') ? withUsualPrefix(written, namespaces) : written
-    found[name.startsWith(home) ? name.slice(home.length) : name] = value
+    valuesByName[name.startsWith(home) ? name.slice(home.length) : name] = value
   }
-  return found
+  return valuesByName
 }
 
 /** A relationship of a part: its type, and the part or address that it points to. */
@@ -346,23 +346,23 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
   if (!zip.has(name)) return []
-  const found: Relationship[] = []
+  const relationships: Relationship[] = []
   await walkXml(zip.read(name), {
     open: (element, { Id = '', Type = '', Target = '', TargetMode }) => {
-      if (element !== 'rel:Relationship' || found.length >= 100_000) return
+      if (element !== 'rel:Relationship' || relationships.length >= 100_000) return
       const target = TargetMode === 'External' ? Target : resolvePartName(part, Target)
       const slash = Type.lastIndexOf('/')
       const type = prefixOf(Type.slice(0, Math.max(0, slash))) === 'r' ? Type.slice(slash + 1) : Type
-      found.push({ id: Id, type, target })
+      relationships.push({ id: Id, type, target })
     },
   })
-  return found
+  return relationships
 }
 
 /** Returns the name of the main part of an Office document. If the relationships do not name it, the content type of the part tells. */
 export async function mainPartOf(zip: Zip): Promise<string> {
-  const named = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
-  const main = named ?? (await mainPartByType(zip))
+  const target = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
+  const main = target ?? (await mainPartByType(zip))
   if (main === undefined) throw unreadableError('The document is damaged: it does not say which part is the main one.')
   return main
 }

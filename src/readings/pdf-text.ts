@@ -94,8 +94,8 @@ function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, box
     if (before !== undefined && isLineBelow(before, box)) replace(at, at, '\n')
     else if (before !== undefined && !isSpace && areWordsApart(before, box)) replace(at, at, ' ')
     before = isSpace ? undefined : box
-    const told = glyphs.characterOf(index)
-    if (told !== undefined) replace(at, at + 1, told)
+    const character = glyphs.characterOf(index)
+    if (character !== undefined) replace(at, at + 1, character)
   }
   return pieces.join('') + text.slice(from)
 }

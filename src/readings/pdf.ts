@@ -145,10 +145,10 @@ function readPdfPages(
   withForm(pdfium, document, (form) => {
     for (let index = 0; index < count; index++) {
       const { text, note } = withPage(pdfium, document, form, index, (page) => readPdfPage(pdfium, page))
-      const found = note === undefined ? undefined : ocr?.get(index)
+      const pageText = note === undefined ? undefined : ocr?.get(index)
       hasText ||= text.trim() !== ''
-      writer.heading(1, found === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
-      if (note === undefined || found !== undefined) writer.paragraph(found ?? text)
+      writer.heading(1, pageText === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
+      if (note === undefined || pageText !== undefined) writer.paragraph(pageText ?? text)
       else {
         writer.paragraph(note)
         writer.paragraph(text)

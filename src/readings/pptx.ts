@@ -48,10 +48,12 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     for (const shape of shapes) if (!isTitle(shape)) writeShape(writer, shape)
     const notes = (await relationshipsOf(zip, slide)).find(({ type }) => type === 'notesSlide')
     if (notes === undefined || !zip.has(notes.target)) continue
-    const said = (await shapesOf(zip, notes.target, writer)).filter(
+    const noteShapes = (await shapesOf(zip, notes.target, writer)).filter(
       (shape) => shape.kind === 'body' || (isRepeated(shape) && isNew(shape)),
     )
-    const lines = said.flatMap((shape) => shape.lines.map(({ text }) => text)).filter((text) => text.trim() !== '')
+    const lines = noteShapes
+      .flatMap((shape) => shape.lines.map(({ text }) => text))
+      .filter((text) => text.trim() !== '')
     if (lines.length === 0) continue
     writer.heading(2, 'Notes')
     for (const line of lines) writer.paragraph(line)
@@ -102,8 +104,8 @@ async function shapesOf(zip: Zip, part: string, writer: DocumentWriter): Promise
       else if (name === 'a:tc') cell = []
     },
     text: (text) => {
-      const shown = /^\s*[^\0-\x7f]\s*$/.test(text) && isSymbolFont(signs) ? signs : font
-      if (inText && line !== undefined) line.text += writer.plain(decodeSymbols(text, shown))
+      const symbols = /^\s*[^\0-\x7f]\s*$/.test(text) && isSymbolFont(signs) ? signs : font
+      if (inText && line !== undefined) line.text += writer.plain(decodeSymbols(text, symbols))
     },
     close: (name) => {
       if (name === 'a:t' || name === 'm:t') inText = false

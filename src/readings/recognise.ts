@@ -35,20 +35,20 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
 /** Returns the format of a file by its content, or else `named`; always `named` if that is not in {@link office}. `text`: plain text. */
 export async function recogniseFormat(
   bytes: Uint8Array,
-  named: DocumentFormat,
+  format: DocumentFormat,
   limit: number,
 ): Promise<DocumentFormat | 'text'> {
-  if (!office.has(named)) return named
+  if (!office.has(format)) return format
   const head = Buffer.from(bytes.subarray(0, 4096))
     .toString('latin1')
     .replace(/^\xef\xbb\xbf/, '')
-  if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
-  if (isCompoundFile(bytes)) return formatOfCompound(bytes, limit) ?? named
-  const told = signs.find(([sign]) => sign.test(head))?.[1]
-  if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+[ \t]*:/.test(head))
+  if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? format
+  if (isCompoundFile(bytes)) return formatOfCompound(bytes, limit) ?? format
+  const signFormat = signs.find(([sign]) => sign.test(head))?.[1]
+  if (signFormat !== undefined) return signFormat
+  if (format === 'mail' && !/^\s*[\w-]+[ \t]*:/.test(head))
     throw unreadableError('This is not a mail: it has no headers.')
-  return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
+  return exported.has(format) && detectEncoding(bytes) !== undefined ? 'text' : format
 }
 
 /** The main streams of the formats that are compound files. */

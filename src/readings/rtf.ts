@@ -4,7 +4,7 @@ import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } f
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Destinations that are skipped. A destination after `\*` is also skipped, unless it is in {@link shown}. */
+/** Destinations that are skipped. A destination after `\*` is also skipped, unless it is in {@link shownDestinations}. */
 const skipped = new Set(
   (
     'annotation bkmkend bkmkstart colortbl datafield filetbl footer footerf footerl footerr ftncn ftnsep ftnsepc header ' +
@@ -13,7 +13,17 @@ const skipped = new Set(
   ).split(' '),
 )
 /** Destinations that are read although `\*` lets old readers pass over them. */
-const shown = new Set(['do', 'fldinst', 'listtext', 'moMath', 'moMathPara', 'pntext', 'shpinst', 'shptxt', 'ud'])
+const shownDestinations = new Set([
+  'do',
+  'fldinst',
+  'listtext',
+  'moMath',
+  'moMathPara',
+  'pntext',
+  'shpinst',
+  'shptxt',
+  'ud',
+])
 /** Destinations with paragraphs of their own, which stand inside of a paragraph: text boxes and footnotes. */
 const boxes = new Set(['shptxt', 'dptxbxtext', 'footnote'])
 
@@ -190,9 +200,9 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
   let defaultFont: number | undefined
   let bytes: number[] = []
 
-  const write = (given: string) => {
+  const write = (rawText: string) => {
     const { destination, paragraph, field } = group
-    const text = decodeSymbols(given, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
+    const text = decodeSymbols(rawText, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
     if (destination === 'text') {
       if (!group.hidden) paragraph.text += writer.plain(text)
       if (paragraph.text.length > most) throw tooLarge(`The document has more than ${most} characters of text.`)
@@ -308,7 +318,8 @@ function enterDestination(group: Group, name: string, optional: boolean): Partia
   const { destination, field, paragraph } = group
   if (name === 'ud' && group.unicode !== undefined) return { destination: group.unicode }
   if (destination === 'skip') return {}
-  if (skipped.has(name) || /^m\w+Pr$/.test(name) || (optional && !shown.has(name))) return { destination: 'skip' }
+  if (skipped.has(name) || /^m\w+Pr$/.test(name) || (optional && !shownDestinations.has(name)))
+    return { destination: 'skip' }
   if (name === 'fonttbl') return { destination: 'fonts' }
   if (name === 'stylesheet') return { destination: 'styles' }
   if (name === 'upr') return { destination: 'skip', unicode: destination }
@@ -363,8 +374,8 @@ function createDeclarations() {
       style.name = (style.name + text).slice(0, 100)
       if (!text.endsWith(';')) return
       const level = style.level ?? Number(/^heading ([1-9]);/i.exec(style.name)?.[1]) - 1
-      const shown = /^title;/i.test(style.name) ? 0 : level
-      if (shown >= 0 && levels.size < 10_000) levels.set(style.number, shown)
+      const headingLevel = /^title;/i.test(style.name) ? 0 : level
+      if (headingLevel >= 0 && levels.size < 10_000) levels.set(style.number, headingLevel)
       style = { number: 0, name: '' }
     },
   }

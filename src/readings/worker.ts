@@ -32,9 +32,16 @@ import { readSheetsAsCsv, readXlsx } from './xlsx.ts'
  * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
  * not be used again.
  */
-export async function readDocument({ format: named, form, bytes, limits, page, ocr }: ReadingJob): Promise<Reading> {
+export async function readDocument({
+  format: documentFormat,
+  form,
+  bytes,
+  limits,
+  page,
+  ocr,
+}: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadableError('The document is empty.')
-  const format = await recogniseFormat(bytes, named, limits.unpacked)
+  const format = await recogniseFormat(bytes, documentFormat, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheetsAsCsv(bytes, limits)
     throw unreadableError('The document is not an .xlsx workbook, so its sheets cannot be read one by one.')

@@ -122,7 +122,7 @@ async function readCellStyles(zip: Zip, part: string | undefined): Promise<reado
 async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Rows): Promise<void> {
   let row: string[] = []
   let number = 0
-  let written = 0
+  let length = 0
   let cell = { column: 0, type: 'n', style: 0, text: '' }
   let inValue = false
 
@@ -154,9 +154,9 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
       if (name === 'x:c') address()
       if (name !== 'x:row' || row.every((value) => value === '')) return
       // An empty row separates two tables.
-      if (number > written + 1) writer.end()
+      if (number > length + 1) writer.end()
       writer.row(row)
-      written = number
+      length = number
     },
   })
 }

@@ -58,8 +58,8 @@ function follow(before: Made, method: string, args: readonly unknown[], judge: J
 /** Does the same as `follow`, for a schema that accepts only outputs for which `isGood` holds. */
 function narrow(before: Made, method: string, args: readonly unknown[], isGood: (value: unknown) => boolean): Made {
   return follow(before, method, args, (value) => {
-    const found = before.judge(value)
-    return found !== refused && isGood(found) ? found : refused
+    const result = before.judge(value)
+    return result !== refused && isGood(result) ? result : refused
   })
 }
 
@@ -100,14 +100,14 @@ const methods = {
   transform(this: Made, change: (value: unknown, context: RefinementCtx) => unknown): Made {
     const { judge } = this
     const changed = (value: unknown) => {
-      const found = judge(value)
-      return found === refused ? refused : judged(found, change)
+      const result = judge(value)
+      return result === refused ? refused : judged(result, change)
     }
     return make({ judge: changed, step: { before: this, method: 'transform', args: [change] } })
   },
   default(this: Made, value: unknown): Made {
     const { judge } = this
-    const filled = (given: unknown) => (given === undefined ? value : judge(given))
+    const filled = (input: unknown) => (input === undefined ? value : judge(input))
     return follow(this, 'default', [value], filled, { fallback: { value } })
   },
   exactOptional(this: Made): Made {
@@ -153,17 +153,17 @@ const boolean = (): Schema<boolean> => accept('boolean', [], (value) => typeof v
 const never = (): Schema<never> => accept('never', [], () => false)
 
 const literal = <const Value extends string | boolean>(value: Value): Literal<Value> =>
-  accept('literal', [value], (given) => given === value, { value })
+  accept('literal', [value], (input) => input === value, { value })
 
 const enumOf = <const Value extends string>(values: readonly Value[]): Schema<Value> =>
-  accept('enum', [values], (given) => (values as readonly unknown[]).includes(given))
+  accept('enum', [values], (input) => (values as readonly unknown[]).includes(input))
 
 function array<Item extends Schema<unknown>>(item: Item): Sized<output<Item>[]> {
   const { judge } = item as unknown as Made
   return makeSchema('array', [item], (value) => {
     if (!Array.isArray(value)) return refused
-    const found = value.map(judge)
-    return found.includes(refused) ? refused : found
+    const results = value.map(judge)
+    return results.includes(refused) ? refused : results
   })
 }
 
@@ -173,8 +173,8 @@ function union<const Options extends readonly Schema<unknown>[]>(
 ): Schema<output<Options[number]>> {
   return makeSchema('union', refusal === undefined ? [options] : [options, refusal], (value) => {
     for (const option of options as unknown as readonly Made[]) {
-      const found = option.judge(value)
-      if (found !== refused) return found
+      const result = option.judge(value)
+      if (result !== refused) return result
     }
     return refused
   })
@@ -194,16 +194,16 @@ function record<Value extends Schema<unknown>>(
   value: Value,
 ): Schema<Record<string, output<Value>>> {
   const [ofKey, ofValue] = [key, value] as unknown as readonly [Made, Made]
-  return makeSchema('record', [key, value], (given) => {
-    if (!isObject(given)) return refused
-    const found: Record<string, unknown> = {}
-    for (const [name, one] of Object.entries(given)) {
+  return makeSchema('record', [key, value], (input) => {
+    if (!isObject(input)) return refused
+    const members: Record<string, unknown> = {}
+    for (const [name, one] of Object.entries(input)) {
       if (name === '__proto__') continue
       const judgedOne = ofKey.judge(name) === refused ? refused : ofValue.judge(one)
       if (judgedOne === refused) return refused
-      found[name] = judgedOne
+      members[name] = judgedOne
     }
-    return found
+    return members
   })
 }
 
@@ -220,17 +220,17 @@ function object<Keys extends Shape>(shape: Keys): Members<Keys> {
 function membersOf(value: unknown, shape: Shape, isStrict: boolean): unknown {
   if (!isObject(value)) return refused
   if (isStrict && Object.keys(value).some((key) => !Object.hasOwn(shape, key))) return refused
-  const found: Record<string, unknown> = {}
+  const members: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(shape)) {
     const { judge, fallback, isOptional } = schema as Made
     if (Object.hasOwn(value, key)) {
       const member = judge(value[key])
       if (member === refused) return refused
-      found[key] = member
-    } else if (fallback !== undefined) found[key] = fallback.value
+      members[key] = member
+    } else if (fallback !== undefined) members[key] = fallback.value
     else if (isOptional === undefined) return refused
   }
-  return found
+  return members
 }
 
 export {

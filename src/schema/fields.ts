@@ -68,11 +68,11 @@ function quantity(parse: (value: string | number) => number | undefined, what: s
 }
 
 function parsedWith<T>(parse: (value: string | number) => T | undefined, fault: string, remedy: string) {
-  const refused = refusal(fault, remedy)
-  return z.union([z.string(), z.number()], { error: refused }).transform((value, context) => {
+  const message = refusal(fault, remedy)
+  return z.union([z.string(), z.number()], { error: message }).transform((value, context) => {
     const parsed = parse(value)
     if (parsed !== undefined) return parsed
-    context.addIssue({ code: 'custom', message: refused })
+    context.addIssue({ code: 'custom', message: message })
     return z.NEVER
   })
 }

@@ -33,25 +33,25 @@ export const typeNames: Readonly<Record<string, string>> = {
 /** Returns the fault and the fix for an unknown key. */
 export function unknownKeyRefusal(
   key: string,
-  known: readonly string[],
+  keys: readonly string[],
 ): { readonly message: string; readonly fix: string } {
-  const meant = nearestWord(key, known)
+  const suggestion = nearestWord(key, keys)
   return {
     message: 'This key is unknown.',
     fix:
-      meant === undefined
-        ? `Remove it. The keys here are: ${known.join(', ')}.`
-        : `Did you mean ${JSON.stringify(meant)}?`,
+      suggestion === undefined
+        ? `Remove it. The keys here are: ${keys.join(', ')}.`
+        : `Did you mean ${JSON.stringify(suggestion)}?`,
   }
 }
 
 /** Returns the refusal of a word that is not in a list: with the nearest known word, or with all. */
-export function unknownWordRefusal(input: unknown, known: readonly string[], what: string): string {
-  const list = known.map((word) => JSON.stringify(word)).join(', ')
-  const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
+export function unknownWordRefusal(input: unknown, words: readonly string[], what: string): string {
+  const list = words.map((word) => JSON.stringify(word)).join(', ')
+  const choices = words.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
   if (typeof input !== 'string') return refusal(`The value is ${describeType(input)}.`, choices)
-  const meant = nearestWord(input, known)
-  const fix = meant === undefined ? choices : `Did you mean ${JSON.stringify(meant)}?`
+  const suggestion = nearestWord(input, words)
+  const fix = suggestion === undefined ? choices : `Did you mean ${JSON.stringify(suggestion)}?`
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
 

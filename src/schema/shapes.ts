@@ -52,10 +52,10 @@ export function effectsBy<Values extends object>(
   values: Values,
   context: EffectContext,
 ): readonly Effect[] {
-  const known: Readonly<Record<string, Rule<unknown>>> = rules as Readonly<Record<string, Rule<unknown>>>
+  const rulesByName: Readonly<Record<string, Rule<unknown>>> = rules as Readonly<Record<string, Rule<unknown>>>
   return Object.entries(values).flatMap(([key, value]) => {
     if (value === undefined) return []
-    const rule = Object.hasOwn(known, key) ? known[key] : undefined
+    const rule = Object.hasOwn(rulesByName, key) ? rulesByName[key] : undefined
     if (rule === undefined) return [{ kind: 'starts' as const, what: key }]
     return rule === 'none' ? [] : rule(value, context)
   })

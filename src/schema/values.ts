@@ -154,9 +154,9 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
  * @throws ResourceError `invalid` if there is none.
  */
 export async function readSecret(key: string, source: SecretSource, folder: string): Promise<string> {
-  const found = await resolveSecret(source, { folder })
-  if ('value' in found) return found.value
-  throw invalid(`"${key}" has no value. ${found.message} ${found.fix}`, 'configuration')
+  const secret = await resolveSecret(source, { folder })
+  if ('value' in secret) return secret.value
+  throw invalid(`"${key}" has no value. ${secret.message} ${secret.fix}`, 'configuration')
 }
 
 /** Whether a request to this URL travels unencrypted over a network, where others could read it. */

@@ -46,13 +46,17 @@ export interface Attached {
  *
  * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
  */
-export function attach(given: AttachableServer, source: AttachSource, options: AttachOptions = {}): Attached {
+export function attach(
+  attachableServer: AttachableServer,
+  source: AttachSource,
+  options: AttachOptions = {},
+): Attached {
   const { tools = false, log = () => {}, principal = localPrincipal } = options
   if (typeof source !== 'function' && typeof source?.read !== 'function')
     throw invalid('attach needs a view, or a function that returns one.', 'configuration')
-  const opened = openServer(given, tools !== false)
-  const { server, handlers } = opened
-  const live = options.subscriptions ?? !opened.isVersion2
+  const sdkServer = openServer(attachableServer, tools !== false)
+  const { server, handlers } = sdkServer
+  const live = options.subscriptions ?? !sdkServer.isVersion2
   server.registerCapabilities({
     resources: live ? { subscribe: true, listChanged: true } : {},
     completions: {},
@@ -62,19 +66,19 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
   const askings = new Map<View, MethodResponder>()
   const asking = (context: SdkContext): MethodResponder => {
     const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
-    const known = askings.get(view)
-    if (known !== undefined) return known
+    const cachedResponder = askings.get(view)
+    if (cachedResponder !== undefined) return cachedResponder
     // A caller whose view is no longer used is closed with the server at the latest.
-    const made = createMethodResponder(view, {
+    const responder = createMethodResponder(view, {
       ...options,
       tools,
       principal,
       log,
-      revision: opened.revision,
+      revision: sdkServer.revision,
       ...(live ? { tell: (notification) => server.notification(notification) } : {}),
     })
-    askings.set(view, made)
-    return made
+    askings.set(view, responder)
+    return responder
   }
   const ask =
     (method: string): SdkHandler =>
@@ -82,11 +86,11 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
       asking(context).ask(method, params, context.signal ?? context.mcpReq?.signal)
 
   const before = new Map(handlers)
-  const merged = mergeHandlers((method) => before.get(method), ask, live, tools !== false)
-  for (const [method, handler] of merged) handlers.set(method, handler)
+  const sdkHandlers = mergeHandlers((method) => before.get(method), ask, live, tools !== false)
+  for (const [method, handler] of sdkHandlers) handlers.set(method, handler)
 
   const close = async () => {
-    for (const [method, handler] of merged) {
+    for (const [method, handler] of sdkHandlers) {
       if (handlers.get(method) !== handler) continue
       const former = before.get(method)
       if (former === undefined) handlers.delete(method)
@@ -121,7 +125,7 @@ function mergeHandlers(
   live: boolean,
   tools: boolean,
 ): ReadonlyMap<string, SdkHandler> {
-  const merged: [string, SdkHandler][] = [
+  const handlers: [string, SdkHandler][] = [
     ['resources/list', lists(own('resources/list'), ask('resources/list'), 'resources')],
     [
       'resources/templates/list',
@@ -133,13 +137,13 @@ function mergeHandlers(
   ]
   if (live)
     for (const method of ['resources/subscribe', 'resources/unsubscribe'])
-      merged.push([method, askViewFirst(ask(method), own(method))])
+      handlers.push([method, askViewFirst(ask(method), own(method))])
   if (tools)
-    merged.push(
+    handlers.push(
       ['tools/list', lists(own('tools/list'), ask('tools/list'), 'tools', true)],
       ['tools/call', calls(own('tools/call'), ask('tools/call'), own('tools/list'))],
     )
-  return new Map(merged)
+  return new Map(handlers)
 }
 
 /** Prefixes of cursors, by the list that they continue: that of the server itself, or that of the view. */
@@ -155,20 +159,20 @@ function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hid
     const { cursor: _, ...params } = request.params ?? {}
     return handler({ ...request, params: cursor === undefined ? params : { ...params, cursor } }, context)
   }
-  const marked = ({ nextCursor, ...page }: SdkResult, mark: string): SdkResult =>
+  const withMark = ({ nextCursor, ...page }: SdkResult, mark: string): SdkResult =>
     typeof nextCursor === 'string' ? { ...page, nextCursor: `${mark}${nextCursor}` } : page
 
   return async (request, context) => {
     const cursor = request.params?.cursor
     if (typeof cursor === 'string' && cursor.startsWith(marks.view))
-      return marked(await pageOf(ofView, request, context, cursor.slice(marks.view.length)), marks.view)
+      return withMark(await pageOf(ofView, request, context, cursor.slice(marks.view.length)), marks.view)
     if (cursor !== undefined && !(typeof cursor === 'string' && cursor.startsWith(marks.own)))
       throw new ProtocolError(-32602, 'The cursor does not belong to this list. Begin again without it.')
-    if (own === undefined) return marked(await pageOf(ofView, request, context, undefined), marks.view)
+    if (own === undefined) return withMark(await pageOf(ofView, request, context, undefined), marks.view)
     const ownCursor = cursor === undefined ? undefined : cursor.slice(marks.own.length)
     const page = await pageOf(own, request, context, ownCursor)
-    if (typeof page.nextCursor === 'string') return marked(page, marks.own)
-    const more = marked(await pageOf(ofView, request, context, undefined), marks.view)
+    if (typeof page.nextCursor === 'string') return withMark(page, marks.own)
+    const more = withMark(await pageOf(ofView, request, context, undefined), marks.view)
     const items = itemsOf(page, key)
     const names = new Set(hides ? items.map(itemName) : [])
     const rest = itemsOf(more, key).filter((item) => !names.has(itemName(item)))
@@ -257,8 +261,8 @@ type SdkHandler = (request: SdkRequest, context: SdkContext) => Promise<SdkResul
  *
  * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
  */
-function openServer(given: AttachableServer, tools: boolean) {
-  const server = 'server' in given ? given.server : given
+function openServer(attachableServer: AttachableServer, tools: boolean) {
+  const server = 'server' in attachableServer ? attachableServer.server : attachableServer
   const handlers: unknown = Reflect.get(server, '_requestHandlers')
   if (!(handlers instanceof Map))
     throw invalid(
@@ -268,14 +272,14 @@ function openServer(given: AttachableServer, tools: boolean) {
   if (Reflect.get(server, 'transport') !== undefined)
     throw invalid('The server is connected already. Call attach before connect.', 'configuration')
   // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist: make it set them now.
-  if ('server' in given)
+  if ('server' in attachableServer)
     for (const name of [
       'setResourceRequestHandlers',
       'setCompletionRequestHandler',
       ...(tools ? ['setToolRequestHandlers'] : []),
     ]) {
-      const prepare: unknown = Reflect.get(given, name)
-      if (typeof prepare === 'function') Reflect.apply(prepare, given, [])
+      const prepare: unknown = Reflect.get(attachableServer, name)
+      if (typeof prepare === 'function') Reflect.apply(prepare, attachableServer, [])
     }
   const negotiated: unknown = Reflect.get(server, 'getNegotiatedProtocolVersion')
   return {
@@ -285,8 +289,9 @@ function openServer(given: AttachableServer, tools: boolean) {
     isVersion2: typeof negotiated === 'function',
     /** Returns the negotiated revision, if the SDK reports it (version 2). */
     revision: () => {
-      const said: unknown = typeof negotiated === 'function' ? Reflect.apply(negotiated, server, []) : undefined
-      return typeof said === 'string' ? said : undefined
+      const negotiatedRevision: unknown =
+        typeof negotiated === 'function' ? Reflect.apply(negotiated, server, []) : undefined
+      return typeof negotiatedRevision === 'string' ? negotiatedRevision : undefined
     },
   }
 }

@@ -168,16 +168,16 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
 const late = () => unavailable('It did not answer in time.')
 
 /** Returns the vectors in an answer: one for each text, all of the same length. */
-function checked(found: unknown, count: number): readonly (readonly number[])[] {
+function checked(vectors: unknown, count: number): readonly (readonly number[])[] {
   const isVector = (each: unknown): each is number[] =>
     Array.isArray(each) &&
     each.length > 0 &&
     each.length <= 16_384 &&
     each.every((n) => typeof n === 'number' && Number.isFinite(n))
-  if (!Array.isArray(found) || found.length !== count || !found.every(isVector))
+  if (!Array.isArray(vectors) || vectors.length !== count || !vectors.every(isVector))
     throw unavailable('Its answer does not have a vector for each text.')
-  if (found.some(({ length }) => length !== found[0]?.length)) throw unavailable('Its vectors differ in length.')
-  return found
+  if (vectors.some(({ length }) => length !== vectors[0]?.length)) throw unavailable('Its vectors differ in length.')
+  return vectors
 }
 
 /** Whether the passages of a text count, by the id of the text. Other passages are left out before the nearest are chosen. Undefined: all count. */
@@ -204,8 +204,8 @@ export function packVector(vector: readonly number[]): Uint8Array {
 
 /** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
 export function createVectorIndex(texts: Texts, model: string) {
-  const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
-  let known = 0
+  const vectors = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
+  let count = 0
   /** The revision of the texts at which the vectors of removed texts were last dropped. */
   let swept = -1
   let opening = -1
@@ -213,39 +213,40 @@ export function createVectorIndex(texts: Texts, model: string) {
   const update = singleFlight(async () => {
     const { opening: now } = await texts.size(model)
     if (now !== opening) {
-      kept.clear()
-      known = 0
+      vectors.clear()
+      count = 0
       swept = -1
       opening = now
     }
     for (;;) {
-      const some = await texts.vectors(model, known, inOneTurn.read)
+      const some = await texts.vectors(model, count, inOneTurn.read)
       for (const { id, order, text, vector } of some) {
         const bytes = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength).slice()
-        kept.set(id, { text, bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
-        known = order
+        vectors.set(id, { text, bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
+        count = order
       }
       if (some.length < inOneTurn.read) break
     }
     // Drop the vectors of removed texts, so that these take no place among the nearest passages.
     const { embedded, revision } = await texts.size(model)
-    if (kept.size <= embedded || revision === swept) return
+    if (vectors.size <= embedded || revision === swept) return
     const there = new Set(await texts.ids())
-    for (const [id, { text }] of kept) if (!there.has(text)) kept.delete(id)
+    for (const [id, { text }] of vectors) if (!there.has(text)) vectors.delete(id)
     swept = revision
   }).run
 
   return {
     nearest: async (vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]> => {
       await update()
-      const wanted = new Int8Array(packVector(vector).buffer)
-      const found: { readonly id: number; readonly near: number }[] = []
+      const target = new Int8Array(packVector(vector).buffer)
+      const neighbours: { readonly id: number; readonly near: number }[] = []
       let turn = 0
-      for (const [id, { text, bytes, norm }] of kept) {
-        if (bytes.length === wanted.length && has?.(text) !== false) found.push({ id, near: dot(bytes, wanted) / norm })
+      for (const [id, { text, bytes, norm }] of vectors) {
+        if (bytes.length === target.length && has?.(text) !== false)
+          neighbours.push({ id, near: dot(bytes, target) / norm })
         if (++turn % inOneTurn.compared === 0) await new Promise((resolve) => setImmediate(resolve))
       }
-      return found
+      return neighbours
         .sort((a, b) => b.near - a.near || a.id - b.id)
         .filter(({ near }) => near > 0)
         .slice(0, limit)

@@ -45,19 +45,19 @@ export async function expandQuery(
   { ranker, counts, size, among, averageLength }: Expanding,
 ): Promise<Expanded | undefined> {
   const impacts = sharedWords(ranked, averageLength)
-  const found = await texts.counts([...impacts.keys()], among)
-  const added = [...impacts]
-    .map(([term, impact], index) => ({ term, impact, count: found[index] ?? 0 }))
+  const passageCounts = await texts.counts([...impacts.keys()], among)
+  const newTerms = [...impacts]
+    .map(([term, impact], index) => ({ term, impact, count: passageCounts[index] ?? 0 }))
     .filter(({ count }) => count > 0 && count <= feedback.mostPassages * size.parts)
     .map(({ term, impact, count }) => ({ term, count, weight: impact * rarityOf(count, size.parts) }))
     .sort((a, b) => b.weight - a.weight || (a.term < b.term ? -1 : 1))
     .slice(0, feedback.terms)
-  const [first] = added
+  const [first] = newTerms
   if (first === undefined) return undefined
   const most = ranker.terms.reduce((weight, term) => Math.max(weight, term.weight), 0)
-  const weights = new Map(added.map(({ term, weight }) => [term, (most * weight) / first.weight]))
+  const weights = new Map(newTerms.map(({ term, weight }) => [term, (most * weight) / first.weight]))
   const own = ranker.terms.map((term): RatedTerm => ({ ...term, weight: term.weight + (weights.get(term.term) ?? 0) }))
-  const more = added.filter(({ term }) => own.every((one) => one.term !== term))
+  const more = newTerms.filter(({ term }) => own.every((one) => one.term !== term))
   const others = more.map(
     ({ term }): RatedTerm => ({ term, prefix: false, loose: false, share: 1, weight: weights.get(term) ?? 0 }),
   )
@@ -132,16 +132,16 @@ export async function withWordForms(
 ): Promise<readonly RatedTerm[]> {
   const own = new Set(terms.map(({ term }) => term))
   const beginnings: string[] = []
-  const wanted = terms.map(({ term, prefix, joined = false }, index) => {
+  const lookups = terms.map(({ term, prefix, joined = false }, index) => {
     if (prefix || joined || (counts[index] ?? 0) > forms.mostPassages) return []
     const { base, words } = derivedFrom(term)
     if (words.length > 0) beginnings.push(base)
     return words.filter((one) => !own.has(one)).map((one) => ({ term: one }))
   })
-  const found = await countGroups(texts, wanted, among, beginnings)
+  const groups = await countGroups(texts, lookups, among, beginnings)
   return terms.map((term, index) => {
     const rarity = rarityOf(counts[index] ?? 0, parts)
-    const some = (found[index] ?? []).filter(({ count }) => count > 0)
+    const some = (groups[index] ?? []).filter(({ count }) => count > 0)
     const shareOf = (count: number) => forms.share * Math.min(1, rarityOf(count, parts) / rarity)
     return some.length === 0
       ? term

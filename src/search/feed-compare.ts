@@ -45,19 +45,19 @@ function createIndexWriter({ mount, index, log, counts, gaps }: FeedParts) {
     } catch (error) {
       if (!isResourceError(error, 'invalid')) throw error
       // A document that cannot be written does not affect the others.
-      let written = 0
-      if (documents.length > 1) for (const document of documents) written += await write([document])
+      let count = 0
+      if (documents.length > 1) for (const document of documents) count += await write([document])
       else log('warn', 'a document cannot be indexed', { mount: mount.address, error: error.message })
-      return written
+      return count
     }
   }
   return {
     write,
     /** Writes documents, counts them, and records which of them are incomplete. */
     put: async (documents: readonly SearchDocument[]): Promise<void> => {
-      const written = await write(documents)
+      const count = await write(documents)
       for (const document of documents) gaps.noteText(document)
-      counts.addIndexed(written)
+      counts.addIndexed(count)
     },
     remove: async (uris: readonly string[]): Promise<void> => {
       if (uris.length === 0) return
@@ -77,11 +77,11 @@ function createRenewal(feed: FeedParts, writer: IndexWriter) {
   let failures = 0
 
   /** Reads a document. `undefined`: it no longer exists. `later`: it cannot be read now. */
-  const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
+  const readEntry = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
     try {
-      const found = await readDocument(entry, { ...reading, signal })
+      const document = await readDocument(entry, { ...reading, signal })
       failures = 0
-      return found
+      return document
     } catch (error) {
       if (signal.aborted || !isResourceError(error, 'unavailable') || ++failures > mostFailures) throw error
       tasks.later(entry.path)
@@ -91,7 +91,7 @@ function createRenewal(feed: FeedParts, writer: IndexWriter) {
 
   /** Indexes the current documents at these paths. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
-    const gone: string[] = []
+    const goneUris: string[] = []
     const uris = counts.isTotalKnown() ? paths.filter((path) => !counts.isCompared(path)).map(mount.uriOf) : []
     const renewing = mapConcurrently(paths, concurrent, async (path) => {
       const entry = await mount.find(path, signal)
@@ -99,34 +99,34 @@ function createRenewal(feed: FeedParts, writer: IndexWriter) {
         tasks.hear([{ path: `${path}/` }])
         return documentWithParts(entry, feed)
       }
-      const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
+      const document = entry === undefined || entry.path.endsWith('/') ? undefined : await readEntry(entry, signal)
       // A directory may have become a document, or may no longer exist.
-      if (document === undefined) gone.push(mount.uriOf(path))
-      if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
+      if (document === undefined) goneUris.push(mount.uriOf(path))
+      if (document !== 'later') goneUris.push(`${mount.uriOf(path)}/`)
       return document
     })
-    const [found, before] = await Promise.all([renewing, countIndexed(index, uris)])
-    await writer.remove(gone)
-    const documents = found.filter((one) => one !== undefined && one !== 'later')
+    const [searchDocuments, before] = await Promise.all([renewing, countIndexed(index, uris)])
+    await writer.remove(goneUris)
+    const documents = searchDocuments.filter((one) => one !== undefined && one !== 'later')
     await writer.put(documents)
     // A document that cannot be read now may or may not be in the index, so these are counted there.
-    const isKnown = !found.includes('later')
+    const isKnown = !searchDocuments.includes('later')
     const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countIndexed(index, uris)
     counts.addToTotal(after - before)
   }
 
   return {
-    read,
+    read: readEntry,
     /** Forgets earlier failures, before the source is tried again. */
     forgetFailures: (): void => {
       failures = 0
     },
-    /** Indexes the parts of an entry. `false`: it has no parts. @param known The indexed versions, without those of existing parts afterwards. */
-    renewParts: async (path: string, known: Map<string, string>, signal: AbortSignal): Promise<boolean> => {
+    /** Indexes the parts of an entry. `false`: it has no parts. @param versions The indexed versions, without those of existing parts afterwards. */
+    renewParts: async (path: string, versions: Map<string, string>, signal: AbortSignal): Promise<boolean> => {
       const parts = await mount.parts?.(path, signal)
       gaps.noteParts(path, false)
       if (parts === undefined) return false
-      const fed = await feedParts(parts, known, { ...feed, keep: writer.write }, signal)
+      const fed = await feedParts(parts, versions, { ...feed, keep: writer.write }, signal)
       counts.addLooked(fed.looked)
       counts.addIndexed(fed.indexed)
       gaps.noteParts(path, fed.isCut)
@@ -163,10 +163,10 @@ export function createComparer(feed: FeedParts) {
       for (let at = 0; at < entries.length; at += batchSize) {
         signal.throwIfAborted()
         const batch = entries.slice(at, at + batchSize)
-        const found = await mapConcurrently(batch, concurrent, (entry) => read(entry, signal))
-        const gone = batch.filter((_, index) => found[index] === undefined)
-        await writer.remove(gone.map(({ path }) => mount.uriOf(path)))
-        await batches.add(found.filter((one) => one !== undefined && one !== 'later'))
+        const documents = await mapConcurrently(batch, concurrent, (entry) => read(entry, signal))
+        const goneEntries = batch.filter((_, index) => documents[index] === undefined)
+        await writer.remove(goneEntries.map(({ path }) => mount.uriOf(path)))
+        await batches.add(documents.filter((one) => one !== undefined && one !== 'later'))
         counts.addLooked(batch.length)
         // Yield first, so that requests to the server do not wait.
         await yieldToEventLoop()
@@ -184,15 +184,15 @@ export function createComparer(feed: FeedParts) {
     forgetFailures,
     /** Compares a directory (`''`: everything) with its indexed documents, and indexes what differs. */
     compare: async (directory: string, signal: AbortSignal): Promise<void> => {
-      const known = await indexedVersionsBelow(index, mount.uriOf(directory), signal)
-      const comparison = counts.begin(directory, known.size)
+      const indexedVersions = await indexedVersionsBelow(index, mount.uriOf(directory), signal)
+      const comparison = counts.begin(directory, indexedVersions.size)
       const touched = new Set<string>()
-      let changed: Entry[] = []
+      let entries: Entry[] = []
       let fresh: Entry[] = []
       const readChanged = async () => {
         if (fresh.length > batchSize) await nameIndexer.put(fresh, signal)
-        await readAll(newestFirst(changed), touched, signal)
-        changed = []
+        await readAll(newestFirst(entries), touched, signal)
+        entries = []
         fresh = []
       }
       let listed = 0
@@ -202,9 +202,9 @@ export function createComparer(feed: FeedParts) {
         signal.throwIfAborted()
         listed++
         const uri = mount.uriOf(entry.path)
-        const version = known.get(uri)
-        known.delete(uri)
-        if (mount.parts !== undefined && (await renewParts(entry.path, known, signal))) {
+        const version = indexedVersions.get(uri)
+        indexedVersions.delete(uri)
+        if (mount.parts !== undefined && (await renewParts(entry.path, indexedVersions, signal))) {
           const document = documentWithParts(entry, feed)
           if (version !== document.version) await writer.put([document])
           comparison.looked++
@@ -215,28 +215,28 @@ export function createComparer(feed: FeedParts) {
           gaps.noteText({ uri, version })
           comparison.looked++
         } else {
-          changed.push(entry)
+          entries.push(entry)
           isChanged = true
         }
         if (version === undefined) fresh.push(entry)
         if (listed % pageSize === 0) await renewHeard(signal, touched)
-        if (changed.length < window) continue
+        if (entries.length < window) continue
         if (!isNamedAhead) {
           await nameIndexer.put(fresh, signal)
           fresh = []
-          await nameIndexer.putBehind(directory, entry.path, known, signal)
+          await nameIndexer.putBehind(directory, entry.path, indexedVersions, signal)
           isNamedAhead = true
         }
         await readChanged()
       }
       // Nothing is listed below an entry, so indexed documents there are its parts.
-      if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
-      comparison.of = comparison.looked + changed.length
-      const gone = [...known.keys()].filter((uri) => !touched.has(uri))
-      for (let at = 0; at < gone.length; at += pageSize) await writer.remove(gone.slice(at, at + pageSize))
+      if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), indexedVersions, signal)
+      comparison.of = comparison.looked + entries.length
+      const goneUris = [...indexedVersions.keys()].filter((uri) => !touched.has(uri))
+      for (let at = 0; at < goneUris.length; at += pageSize) await writer.remove(goneUris.slice(at, at + pageSize))
       await readChanged()
       // Documents may have come and gone since they were listed: only the index knows how many there are.
-      const isSame = !isChanged && listed > 0 && gone.length + touched.size === 0
+      const isSame = !isChanged && listed > 0 && goneUris.length + touched.size === 0
       const now = isSame ? comparison.known : await countIndexedBelow(index, mount.uriOf(directory), signal)
       counts.end(comparison, now)
     },

@@ -100,14 +100,14 @@ export function documentWithoutText(
 export async function readDocument(entry: Entry, reading: ReadingSettings): Promise<SearchDocument | undefined> {
   const { way, maxBytes, scrubber } = reading
   try {
-    const found = await readIndexedText(entry, reading)
-    const text = scrubber?.scrub(found.text) ?? found.text
+    const indexedText = await readIndexedText(entry, reading)
+    const text = scrubber?.scrub(indexedText.text) ?? indexedText.text
     const stamp = documentStamp(entry, way) ?? shortDigest(`${way}\n${text}`)
-    const version = found.scan === undefined ? stamp : stamp + scanMarks[found.scan]
+    const version = indexedText.scan === undefined ? stamp : stamp + scanMarks[indexedText.scan]
     const content = {
       text,
-      version: found.isCut ? version + cutMark(maxBytes) : version,
-      ...defined({ firstLine: found.firstLine }),
+      version: indexedText.isCut ? version + cutMark(maxBytes) : version,
+      ...defined({ firstLine: indexedText.firstLine }),
     }
     return toSearchDocument(entry, reading, content)
   } catch (error) {
@@ -162,8 +162,8 @@ async function readIndexedText(entry: Entry, reading: ReadingSettings): Promise<
       const end = await readLogEnd({ path, size }, reading)
       if (end !== undefined) return end
     }
-    const read = isDocument && (await hasParameter(mount, 'as', signal))
-    const contents = read
+    const asText = isDocument && (await hasParameter(mount, 'as', signal))
+    const contents = asText
       ? await mount.read({ ...whole, params: new Map([['as', 'text']]) }, signal)
       : await readBeginning(mount, path, maxBytes, signal)
     onRead?.(
@@ -195,9 +195,9 @@ function scanOfFault(fault: unknown): keyof typeof scanMarks | undefined {
 }
 
 function scanIn({ meta }: Content): keyof typeof scanMarks | undefined {
-  const told = meta?.[metaKeys.reading]
-  if (!isObject(told) || told.pictures === undefined) return undefined
-  return told.waiting === true ? 'waiting' : 'unread'
+  const facts = meta?.[metaKeys.reading]
+  if (!isObject(facts) || facts.pictures === undefined) return undefined
+  return facts.waiting === true ? 'waiting' : 'unread'
 }
 
 /** Whether a text is a log, by its name: then its newest part is at its end. */
@@ -230,12 +230,12 @@ async function readLogEnd(
     return isRange && 'text' in content ? { text: content.text, end: content.range.end } : undefined
   }
   const from = size - maxBytes
-  const known = lineCounts.get(path)
+  const count = lineCounts.get(path)
   const isKnown =
-    known !== undefined &&
-    known.position <= from &&
-    (await readRange(known.position - comparedBytes, known.position))?.text === known.before
-  let [position, lines] = isKnown ? [known.position, known.lines] : [0, 0]
+    count !== undefined &&
+    count.position <= from &&
+    (await readRange(count.position - comparedBytes, count.position))?.text === count.before
+  let [position, lines] = isKnown ? [count.position, count.lines] : [0, 0]
   let last = ''
   while (position < from) {
     const part = await readRange(position, Math.min(position + countedBytes, from))
@@ -275,9 +275,9 @@ async function readBeginning(
 
 /** Whether a mount has a template with a parameter of this name, such as `lines`. */
 export async function hasParameter(mount: MountReader, parameter: string, signal: AbortSignal): Promise<boolean> {
-  const named = new RegExp(`[?,&]${parameter}[,}]`)
+  const pattern = new RegExp(`[?,&]${parameter}[,}]`)
   return (await mount.templates(signal)).some(
-    ({ template }) => template.startsWith('{+path}{?') && named.test(template),
+    ({ template }) => template.startsWith('{+path}{?') && pattern.test(template),
   )
 }
 

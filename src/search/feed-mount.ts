@@ -54,10 +54,10 @@ export function createMountFeed(options: MountFeedOptions) {
     await renewHeard(signal)
     for (let next = tasks.nextDirectory(); next !== undefined; next = tasks.nextDirectory()) {
       enter('comparing')
-      const begun = Date.now()
+      const start = Date.now()
       await compare(next, signal)
       tasks.done([next])
-      if (next === '') comparedAt = begun
+      if (next === '') comparedAt = start
     }
     await renewHeard(signal)
   }

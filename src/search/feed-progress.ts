@@ -35,8 +35,8 @@ export function createFeedCounts() {
     },
     /** Whether a path lies in the directory that is being compared. Its documents are counted when the comparison ends. */
     isCompared: (path: string) => comparison !== undefined && path.startsWith(comparison.directory),
-    begin: (directory: string, known: number): Comparison => {
-      comparison = { directory, known, looked: 0 }
+    begin: (directory: string, indexedCount: number): Comparison => {
+      comparison = { directory, known: indexedCount, looked: 0 }
       return comparison
     },
     /** Ends a comparison. `now` is the number of documents of its directory in the index. */

@@ -27,11 +27,11 @@ const batchSize = 200
 /**
  * Indexes the parts of an entry that are new or have changed.
  *
- * @param known The indexed versions, by URI. Existing parts are removed from it.
+ * @param versions The indexed versions, by URI. Existing parts are removed from it.
  */
 export async function feedParts(
   parts: AsyncIterable<EntryPart>,
-  known: Map<string, string>,
+  versions: Map<string, string>,
   options: PartsOptions,
   signal: AbortSignal,
 ): Promise<PartsFed> {
@@ -42,8 +42,8 @@ export async function feedParts(
     if (looked >= options.maxParts) return { looked, indexed: indexed + (await options.keep(batch)), isCut: true }
     looked++
     const document = partDocument(part, options)
-    const version = known.get(document.uri)
-    known.delete(document.uri)
+    const version = versions.get(document.uri)
+    versions.delete(document.uri)
     if (version === document.version) continue
     batch.push(document)
     if (batch.length < batchSize) continue
@@ -57,7 +57,7 @@ function partDocument(
   { path, title, mimeType, text }: EntryPart,
   { mount, way, scrubber }: PartsOptions,
 ): SearchDocument {
-  const clean = (said: string) => scrubber?.scrub(said) ?? said
+  const clean = (text: string) => scrubber?.scrub(text) ?? text
   return {
     uri: mount.uriOf(path),
     mount: mount.address,
@@ -112,10 +112,10 @@ export async function indexedVersionsBelow(
   base: string,
   signal: AbortSignal,
 ): Promise<Map<string, string>> {
-  const known = new Map<string, string>()
+  const versions = new Map<string, string>()
   for await (const page of documentsBelow(index, base, signal))
-    for (const { uri, version } of page) known.set(uri, version)
-  return known
+    for (const { uri, version } of page) versions.set(uri, version)
+  return versions
 }
 
 /** The number of indexed documents at a URI and below it. */
@@ -139,7 +139,7 @@ export function createNameIndexer(
   keep: (documents: readonly SearchDocument[]) => Promise<unknown>,
 ) {
   const options = { mount, ...defined({ scrubber }) }
-  const put = async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
+  const putNames = async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
     for (let at = 0; at < entries.length; at += nameBatchSize) {
       signal.throwIfAborted()
       await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
@@ -148,18 +148,18 @@ export function createNameIndexer(
   }
   return {
     /** Indexes the names of entries. */
-    put,
+    put: putNames,
     /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
-    putBehind: async (directory: string, path: string, known: Map<string, string>, signal: AbortSignal) => {
+    putBehind: async (directory: string, path: string, versions: Map<string, string>, signal: AbortSignal) => {
       let fresh: Entry[] = []
       const putFresh = async () => {
-        await put(fresh, signal)
-        for (const entry of fresh) known.set(mount.uriOf(entry.path), nameOnlyVersion)
+        await putNames(fresh, signal)
+        for (const entry of fresh) versions.set(mount.uriOf(entry.path), nameOnlyVersion)
         fresh = []
       }
       for await (const entry of mount.list({ prefix: directory, after: path }, signal)) {
         signal.throwIfAborted()
-        if (!known.has(mount.uriOf(entry.path))) fresh.push(entry)
+        if (!versions.has(mount.uriOf(entry.path))) fresh.push(entry)
         if (fresh.length >= nameBatchSize) await putFresh()
       }
       await putFresh()
@@ -175,9 +175,9 @@ export function createTasks() {
   const paths = new Map<string, number>()
   const directories = new Map<string, number>()
   /** Documents that could not be read, each with the time of its first failure. They wait for `due`. */
-  const put = new Map<string, number>()
+  const waitingPaths = new Map<string, number>()
   /** The work that was taken and is not done yet. */
-  const taken = new Map<string, number>()
+  const currentWork = new Map<string, number>()
   let wake = () => {}
   const note = (work: Map<string, number>, path: string, time = Date.now()): void =>
     void work.set(path, Math.min(time, work.get(path) ?? time))
@@ -195,7 +195,7 @@ export function createTasks() {
       const some = [...paths].slice(0, most)
       for (const [path, time] of some) {
         paths.delete(path)
-        note(taken, path, time)
+        note(currentWork, path, time)
       }
       return some.map(([path]) => path)
     },
@@ -206,31 +206,31 @@ export function createTasks() {
       for (const [directory, time] of directories) {
         if (!directory.startsWith(next)) continue
         directories.delete(directory)
-        note(taken, next, time)
+        note(currentWork, next, time)
       }
       return next
     },
     /** Records that work that was taken is done. */
     done: (work: readonly string[]): void => {
-      for (const path of work) taken.delete(path)
+      for (const path of work) currentWork.delete(path)
     },
     /** Puts back work that was taken and failed: then everything is compared again. */
     putBack: (): void => {
-      note(directories, '', Math.min(Date.now(), ...taken.values()))
-      taken.clear()
+      note(directories, '', Math.min(Date.now(), ...currentWork.values()))
+      currentWork.clear()
     },
     /** Puts back a document that could not be read. The next call of `due` makes it work again. */
-    later: (path: string) => note(put, path),
-    hasLater: () => put.size > 0,
+    later: (path: string) => note(waitingPaths, path),
+    hasLater: () => waitingPaths.size > 0,
     /** Whether there is no work except documents that wait for another attempt. */
     isIdle: () => paths.size === 0 && directories.size === 0,
     /** The documents that are not done, and the directories that are not compared, each with the time of its first change. */
     pending: (): readonly (readonly [path: string, since: number])[] =>
-      [paths, put, taken, directories].flatMap((work) => [...work]),
+      [paths, waitingPaths, currentWork, directories].flatMap((work) => [...work]),
     /** Makes all delayed documents work again; with `everything`, also a comparison of everything. */
     due: (everything: boolean): void => {
-      for (const [path, time] of put) note(paths, path, time)
-      put.clear()
+      for (const [path, time] of waitingPaths) note(paths, path, time)
+      waitingPaths.clear()
       if (everything) note(directories, '')
     },
     /** Resolves to `true` after `ms` milliseconds, and to `false` as soon as there is work, or the signal aborts. */
@@ -261,13 +261,13 @@ export async function mapConcurrently<T, R>(
   concurrent: number,
   work: (item: T) => Promise<R>,
 ): Promise<readonly R[]> {
-  const done: R[] = []
+  const results: R[] = []
   let next = 0
   const workThrough = async () => {
-    for (let at = next++; at < items.length; at = next++) done[at] = await work(items[at] as T)
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T)
   }
   const workers = Array.from({ length: Math.min(concurrent, items.length) }, workThrough)
-  const ended = await Promise.allSettled(workers)
-  for (const result of ended) if (result.status === 'rejected') throw result.reason
-  return done
+  const outcomes = await Promise.allSettled(workers)
+  for (const result of outcomes) if (result.status === 'rejected') throw result.reason
+  return results
 }

@@ -162,7 +162,7 @@ function currentUntil({ state, changes, degraded, since }: MountProgress): numbe
 /** Keeps an index up to date with its sources. If another process feeds it, begins when that one ends. */
 export function startFeed(options: FeedOptions) {
   const { index, store, name, log, leaseMs = 5000 } = options
-  const ended = new AbortController()
+  const endController = new AbortController()
   let feeding: readonly MountFeed[] | undefined
   /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
@@ -171,7 +171,7 @@ export function startFeed(options: FeedOptions) {
 
   /** Feeds the index while the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
-    const signal = AbortSignal.any([ended.signal, lease.signal])
+    const signal = AbortSignal.any([endController.signal, lease.signal])
     // Each mount adds a listener, and Node warns above ten; a leak would still exceed this number.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
     let last: readonly MountProgress[] = []
@@ -204,7 +204,7 @@ export function startFeed(options: FeedOptions) {
 
   const run = async (): Promise<void> => {
     let waitMs = firstWaitMs
-    while (!ended.signal.aborted) {
+    while (!endController.signal.aborted) {
       try {
         const lease = await store.lease(`search/${name}`, leaseMs)
         if (lease !== undefined) {
@@ -214,13 +214,13 @@ export function startFeed(options: FeedOptions) {
         others = await readFeedStatus(store, name)
         isStarting = false
         waitMs = firstWaitMs
-        await sleep(firstWaitMs, ended.signal)
+        await sleep(firstWaitMs, endController.signal)
       } catch (error) {
-        if (ended.signal.aborted) return
+        if (endController.signal.aborted) return
         others = undefined
         isStarting = false
         log('warn', 'an index cannot be updated now', { index: name, error })
-        await sleep(waitMs, ended.signal)
+        await sleep(waitMs, endController.signal)
         waitMs = Math.min(waitMs * 2, maxWaitMs)
       }
     }
@@ -240,9 +240,9 @@ export function startFeed(options: FeedOptions) {
      * the index.
      */
     status: async (): Promise<FeedStatus | undefined> => {
-      const told = feeding === undefined ? await readFeedStatus(store, name) : undefined
+      const status = feeding === undefined ? await readFeedStatus(store, name) : undefined
       if (feeding !== undefined) return statusOf(feeding)
-      return told ?? (isStarting ? waitingStatus(options.mounts) : undefined)
+      return status ?? (isStarting ? waitingStatus(options.mounts) : undefined)
     },
     /** How far the index of a mount is behind its source, by the changes of paths that count. Undefined: another process feeds it, or none. */
     freshnessOf: (address: string, isCounted?: (path: string) => boolean) =>
@@ -262,7 +262,7 @@ export function startFeed(options: FeedOptions) {
           at === address && state === 'current' && changes === 'watched' && degraded === undefined,
       ),
     close: async (): Promise<void> => {
-      ended.abort()
+      endController.abort()
       await running
     },
   }
@@ -321,7 +321,7 @@ async function storeProgress(
   mounts: readonly MountFeed[],
   signal: AbortSignal,
 ): Promise<void> {
-  const told = store.collection(collectionName)
+  const collection = store.collection(collectionName)
   let before = ''
   let last = 0
   while (!signal.aborted) {
@@ -331,7 +331,7 @@ async function storeProgress(
     // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
     if (states !== before || age >= progressIntervalMs) {
       const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
-      const isTold = await told.put(row).then(
+      const isTold = await collection.put(row).then(
         () => true,
         () => false,
       )

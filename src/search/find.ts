@@ -64,28 +64,42 @@ export async function* findPassages(
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
   const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > unchangedHits
-  const asked = {
+  const rankedQuery = {
     ...(await prepareQuery(texts, query.text, visible)),
     block,
     hasFeedback,
     vectorWeight: meaning?.weight ?? 0,
   }
-  if (asked.ranker.terms.length === 0 && meaning === undefined) return
+  if (rankedQuery.ranker.terms.length === 0 && meaning === undefined) return
   const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
-  const required = asked.isQuoted ? asked.phrases : []
+  const required = rankedQuery.isQuoted ? rankedQuery.phrases : []
   const where = toTextFilter(query.where)
-  const { terms } = asked.ranker
-  const parts = new Set(asked.compounds.flatMap((compound) => compound.parts))
+  const { terms } = rankedQuery.ranker
+  const parts = new Set(rankedQuery.compounds.flatMap((compound) => compound.parts))
   const marker = createRanker(terms.filter(({ term, loose }) => !loose || parts.has(term)))
-  const ways: SearchWay[] = [{ asked, near, choose: chooser(isFor, required, compoundTest(asked, near)), marker }]
+  const ways: SearchWay[] = [
+    { asked: rankedQuery, near, choose: chooser(isFor, required, compoundTest(rankedQuery, near)), marker },
+  ]
   if (terms.some(({ loose }) => loose)) {
     const ranker = createRanker(terms.map((term) => ({ ...term, loose: false })))
-    const fallback = asked.compounds.length > 0 ? partialHits : looseHits
-    ways.push({ asked: { ...asked, ranker }, near: [], choose: chooser(isFor, required), marker: ranker, fallback })
+    const fallback = rankedQuery.compounds.length > 0 ? partialHits : looseHits
+    ways.push({
+      asked: { ...rankedQuery, ranker },
+      near: [],
+      choose: chooser(isFor, required),
+      marker: ranker,
+      fallback,
+    })
   }
   if (required.length > 0)
-    ways.push({ asked, near, choose: chooser(isFor, [], compoundTest(asked, near)), marker, fallback: unquotedHits })
+    ways.push({
+      asked: rankedQuery,
+      near,
+      choose: chooser(isFor, [], compoundTest(rankedQuery, near)),
+      marker,
+      fallback: unquotedHits,
+    })
 
   for (const { fallback, ...way } of ways) {
     let isFound = false
@@ -114,30 +128,30 @@ interface SearchWay {
 /** Yields the passages with any of the finding terms, page by page, each page best first, each passage once. */
 async function* rankedPages(
   texts: Texts,
-  asked: RankedQuery,
+  query: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
   isFor: (found: FoundPassage) => boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ScoredPassage> {
-  const seen = new Set<number>()
+  const seenIds = new Set<number>()
   let isFirst = true
-  for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
+  for await (const { ids, ...documents } of pages(texts, query, where, near)) {
     signal?.throwIfAborted()
-    const fresh = ids.filter((id) => !seen.has(id))
-    for (const id of fresh) seen.add(id)
+    const fresh = ids.filter((id) => !seenIds.has(id))
+    for (const id of fresh) seenIds.add(id)
     const whole = 'scores' in documents ? documents : undefined
-    const ranked = mainCopiesFirst(await rankPassages(texts, fresh, asked, near, whole), isFor)
-    const hasTail = asked.hasFeedback && isFirst && whole === undefined && asked.ranker.isOfWords
+    const ranked = mainCopiesFirst(await rankPassages(texts, fresh, query, near, whole), isFor)
+    const hasTail = query.hasFeedback && isFirst && whole === undefined && query.ranker.isOfWords
     isFirst = false
     for (const scored of hasTail ? ranked.slice(0, unchangedHits) : ranked) {
       signal?.throwIfAborted()
       yield scored
     }
     if (!hasTail || ranked.length <= unchangedHits) continue
-    for (const scored of mainCopiesFirst(await tailOf(texts, ranked, asked, where), isFor)) {
+    for (const scored of mainCopiesFirst(await tailOf(texts, ranked, query, where), isFor)) {
       signal?.throwIfAborted()
-      seen.add(scored.found.id)
+      seenIds.add(scored.found.id)
       yield scored
     }
   }
@@ -147,17 +161,17 @@ async function* rankedPages(
 async function tailOf(
   texts: Texts,
   ranked: readonly ScoredPassage[],
-  asked: RankedQuery,
+  query: RankedQuery,
   where: TextFilter | undefined,
 ): Promise<readonly ScoredPassage[]> {
-  const expanded = await expandQuery(texts, ranked, asked)
+  const expanded = await expandQuery(texts, ranked, query)
   if (expanded === undefined) return ranked.slice(unchangedHits)
-  const { among, block } = asked
+  const { among, block } = query
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
-  const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
+  const second = await rankPassages(texts, ids, { ...query, ...expanded }, [])
   // A passage that has none of the words of the query itself is not a hit.
-  const hits = second.filter(({ found }) => asked.ranker.rate(found, asked.averageLength).score > 0)
+  const hits = second.filter(({ found }) => query.ranker.rate(found, query.averageLength).score > 0)
   return fuseTail(ranked, hits)
 }
 
@@ -169,25 +183,25 @@ async function prepareQuery(
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
-  const found = query.terms.flatMap((term, index) => {
+  const countedTerms = query.terms.flatMap((term, index) => {
     const count = term.prefix ? size.parts : (counts[index] ?? 0)
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
-  const loose = looseParts(query.compounds, found)
-  const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
-  const rated = known.map(({ count, times, ...term }): RatedTerm => {
+  const loose = looseParts(query.compounds, countedTerms)
+  const markedTerms = countedTerms.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
+  const rated = markedTerms.map(({ count, times, ...term }): RatedTerm => {
     const isRepeated = isWordTerm(term.term) && count <= mostRepeated * size.parts
     const share = term.weight * (isRepeated ? 1 + Math.log(times) : 1)
     return { ...term, share, weight: share * rarityOf(count, size.parts) }
   })
-  const counted = known.map(({ count }) => count)
-  const formed = await withWordForms(texts, rated, counted, size.parts, visible?.set)
+  const termCounts = markedTerms.map(({ count }) => count)
+  const formed = await withWordForms(texts, rated, termCounts, size.parts, visible?.set)
   return {
     ...query,
     size,
     labelScore: createLabelScore(text),
     ranker: createRanker(formed),
-    counts: counted,
+    counts: termCounts,
     averageLength: size.length / Math.max(1, size.parts),
     averageDocumentLength: size.length / Math.max(1, size.texts),
     ...defined({ among: visible?.set }),
@@ -237,20 +251,20 @@ function compoundTest(
  */
 async function* pages(
   texts: Texts,
-  asked: RankedQuery,
+  query: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
 ): AsyncGenerator<{ readonly ids: readonly number[] } | RankedDocuments> {
-  const { among, block } = asked
+  const { among, block } = query
   const filter = { ...defined({ where, among }) }
-  const terms = firstTerms(asked)
-  const words = documentWords(asked.ranker.terms, asked.size)
+  const terms = firstTerms(query)
+  const words = documentWords(query.ranker.terms, query.size)
   if (words.length > 0)
-    yield await rankDocuments(texts, words, terms, filter, block, asked.size.texts, asked.labelScore)
+    yield await rankDocuments(texts, words, terms, filter, block, query.size.texts, query.labelScore)
   const first = await texts.find({ terms, ...filter, limit: block })
   // The store's filter has not been applied to near passages yet; it is applied when one is chosen.
   yield { ids: [...new Set([...first, ...near])] }
-  const all = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
+  const all = query.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
   for (let limit = 10 * block; ; limit = Math.min(10 * limit, mostFound)) {
     const rest = await texts.find({ terms: all, ...filter, limit })
@@ -309,7 +323,7 @@ function mainCopiesFirst(
 /** Returns the test whether a passage passes the filter of the query, and the caller may see it. */
 function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => boolean {
   const passes = createPassageFilter(where)
-  return (found) => passes(found) && allows?.({ uri: found.facts.uri, mount: found.mount }) !== false
+  return (passage) => passes(passage) && allows?.({ uri: passage.facts.uri, mount: passage.mount }) !== false
 }
 
 /** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
@@ -318,27 +332,27 @@ function chooser(
   phrases: readonly string[],
   hasWords: (found: FoundPassage) => boolean = () => true,
 ): (found: FoundPassage) => boolean {
-  const taken = new Map<string, number>()
-  const known = new Set<string>()
-  return (found) => {
-    const { facts, passage } = found
-    if (!isFor(found)) return false
-    if (!hasPhrases(found, phrases)) return false
-    if (!hasWords(found)) return false
-    const count = taken.get(facts.uri) ?? 0
+  const counts = new Map<string, number>()
+  const texts = new Set<string>()
+  return (foundPassage) => {
+    const { facts, passage } = foundPassage
+    if (!isFor(foundPassage)) return false
+    if (!hasPhrases(foundPassage, phrases)) return false
+    if (!hasWords(foundPassage)) return false
+    const count = counts.get(facts.uri) ?? 0
     // Only the text counts; two passages without text are not the same.
-    const isKnown = passage.text !== '' && known.has(passage.text)
+    const isKnown = passage.text !== '' && texts.has(passage.text)
     if (count >= ofOneDocument || isKnown) return false
-    taken.set(facts.uri, count + 1)
-    known.add(passage.text)
+    counts.set(facts.uri, count + 1)
+    texts.add(passage.text)
     return true
   }
 }
 
 function hitOf({ facts, mount, passage }: FoundPassage, score: number, ranker: Ranker): SearchHit {
   const { text, start, end, heading } = passage
-  const named = heading === undefined ? {} : { heading }
+  const headingMember = heading === undefined ? {} : { heading }
   const { skippedLines, ...snippet } = snippetOf(text, ranker)
   const line = start + skippedLines
-  return { ...facts, mount, score, lines: { start, end }, ...named, snippet: { ...snippet, line } }
+  return { ...facts, mount, score, lines: { start, end }, ...headingMember, snippet: { ...snippet, line } }
 }

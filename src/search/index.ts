@@ -69,8 +69,8 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
     },
     remove: (uris) => texts.remove(uris),
     documents: async (query) => {
-      const found = await texts.list(query)
-      return found.map(({ key, version, edition: made }) => ({
+      const listedTexts = await texts.list(query)
+      return listedTexts.map(({ key, version, edition: made }) => ({
         uri: key,
         version: made < analyserVersion ? '' : version,
       }))
@@ -81,7 +81,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
     mounts: async (addresses, { allows, signal } = {}) => {
       const visible = await visibility.of(allows, signal)
       if (visible !== undefined) return addresses.filter((address) => visible.mounts.has(address)).sort()
-      const found = await Promise.all(
+      const uriLists = await Promise.all(
         addresses.map(async (address) => {
           // No URI with this prefix comes before the address itself.
           const [[at], [below]] = await Promise.all([
@@ -91,7 +91,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
           return at?.key === address || below !== undefined ? [address] : []
         }),
       )
-      return found.flat().sort()
+      return uriLists.flat().sort()
     },
     size: async () => {
       const { texts: documents, parts, bytes } = await texts.size()
@@ -150,12 +150,12 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
 
   const sent = async (passages: readonly string[], kind: 'query' | 'passage', signal: AbortSignal) => {
     try {
-      const made = await embedder.embed(passages, kind, signal)
+      const vectors = await embedder.embed(passages, kind, signal)
       if (failing !== undefined) log('info', 'The embedder answers again.')
       failing = undefined
       waitMs = retryMs.first
       restingUntil = 0
-      return made
+      return vectors
     } catch (error) {
       if (signal.aborted && abort.signal.aborted) throw error
       const why = error instanceof Error ? error.message : 'It failed.'
@@ -172,10 +172,10 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
     const last = some.at(-1)
     if (last === undefined) return undefined
     const plain = some.map(({ value }) => truncateForEmbedder(textOfPart(value)))
-    const made = await sent(plain, 'passage', abort.signal)
+    const vectors = await sent(plain, 'passage', abort.signal)
     await texts.embed(
       embedder.model,
-      some.map(({ id }, index) => ({ id, vector: packVector(made[index] ?? []) })),
+      some.map(({ id }, index) => ({ id, vector: packVector(vectors[index] ?? []) })),
     )
     return last.id
   }
@@ -216,8 +216,8 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
         }
         try {
           const both = signal === undefined ? abort.signal : AbortSignal.any([signal, abort.signal])
-          const [made] = await sent([truncateForEmbedder(text)], 'query', both)
-          return await vectors.nearest(made ?? [], mostNear, has)
+          const [vector] = await sent([truncateForEmbedder(text)], 'query', both)
+          return await vectors.nearest(vector ?? [], mostNear, has)
         } catch {
           signal?.throwIfAborted()
           degraded('The embedder fails: the hits are found by words alone.')

@@ -99,8 +99,8 @@ function indexPassage({ text, start, end, heading }: Passage, names: NameTerms, 
   })
   for (const [term, count] of counts) if (isWordTerm(term)) addTo(whole, term, count)
   const terms = [...new Set([...counts.keys(), ...names.terms])].slice(0, mostTerms)
-  const stored: Stored = { t: plain, s: start, e: end, ...defined({ h: heading?.toWellFormed() }) }
-  return { stored, terms, length }
+  const value: Stored = { t: plain, s: start, e: end, ...defined({ h: heading?.toWellFormed() }) }
+  return { stored: value, terms, length }
 }
 
 function addTo(counts: Map<string, number>, term: string, count: number): void {
@@ -166,15 +166,15 @@ interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' |
 }
 
 /** Parsed documents by their keys, because most passages are read together with others of their document. */
-const parsed = createLruCache<ParsedDocument>(500)
+const cache = createLruCache<ParsedDocument>(500)
 
 function parseStoredDocument(key: string, mount: string, text: string): ParsedDocument {
-  const known = parsed.get(key)
-  if (known?.text === text && known.mount === mount) return known
+  const parsedDocument = cache.get(key)
+  if (parsedDocument?.text === text && parsedDocument.mount === mount) return parsedDocument
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathInMount(facts.uri, mount)
   const document = { text, mount, facts, path, title: documentTitle(facts, path) }
-  parsed.set(key, document)
+  cache.set(key, document)
   return document
 }
 
@@ -206,10 +206,10 @@ const separator = '_'
  * The terms by which a document is found as a whole, those of most impact first.
  *
  * @param counts The frequency of each word in the document; changed in place.
- * @param named The words of the title and the path of the document.
+ * @param terms The words of the title and the path of the document.
  */
-function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
-  for (const term of named) addTo(counts, term, impact.about)
+function documentTerms(counts: Map<string, number>, length: number, terms: ReadonlySet<string>): readonly string[] {
+  for (const term of terms) addTo(counts, term, impact.about)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
   for (const [term, count] of counts) {
     const level = Math.max(1, Math.round(impactOf(count, length / impact.averageLength) / perLevel))

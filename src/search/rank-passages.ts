@@ -57,25 +57,25 @@ export async function rankPassages(
   const documents = new Map<string, RatedPassage[]>()
   for await (const passage of ratePassages(texts, ids, ranking)) {
     const { uri } = passage.found.facts
-    const known = documents.get(uri)
-    if (known === undefined) documents.set(uri, [passage])
-    else known.push(passage)
+    const passages = documents.get(uri)
+    if (passages === undefined) documents.set(uri, [passage])
+    else passages.push(passage)
   }
   const others = whole === undefined && ranker.hasWords ? await othersOf(texts, documents, ranking) : undefined
   const scored = [...documents].flatMap(([uri, passages]): readonly ScoredPassage[] => {
-    const known = whole?.scores.get(uri)
+    const score = whole?.scores.get(uri)
     // Skip a passage of another document: the ids of a document need not be consecutive.
-    if (whole !== undefined && known === undefined) return []
+    if (whole !== undefined && score === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
-    const more = known ?? ranker.documentScore(all, averageDocumentLength)
+    const more = score ?? ranker.documentScore(all, averageDocumentLength)
     return passages.map(({ found, rating }) => ({ found, score: rating.score + more }))
   })
   const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
-  const known = new Map(ordered.map((one) => [one.found.id, one]))
+  const scoredPassages = new Map(ordered.map((one) => [one.found.id, one]))
   return fuseRanks(fusion, [
     [ordered.filter(({ score }) => score > 0), 1 - vectorWeight],
-    [near.flatMap((id) => known.get(id) ?? []), vectorWeight],
+    [near.flatMap((id) => scoredPassages.get(id) ?? []), vectorWeight],
   ])
 }
 
@@ -109,8 +109,8 @@ export async function* ratePassages(
   for (const read of reads) read.catch(() => {})
   for (const read of reads) {
     for (const part of await read) {
-      const found = parseFoundPassage(part)
-      yield { found, rating: ranker.rate(found, averageLength) }
+      const passage = parseFoundPassage(part)
+      yield { found: passage, rating: ranker.rate(passage, averageLength) }
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -135,15 +135,15 @@ async function othersOf(
     if (one === undefined) return []
     const first = one.found.id - one.found.index
     const count = Math.min(completed.passages, one.found.passages)
-    const known = new Set(passages.map(({ found }) => found.id))
-    return Array.from({ length: count }, (_, index) => first + index).filter((id) => !known.has(id))
+    const ids = new Set(passages.map(({ found }) => found.id))
+    return Array.from({ length: count }, (_, index) => first + index).filter((id) => !ids.has(id))
   })
-  const wanted = new Set(best.map(({ uri }) => uri))
+  const uris = new Set(best.map(({ uri }) => uri))
   const others = new Map<string, RatedPassage[]>()
   for await (const passage of ratePassages(texts, ids, ranking)) {
     const { uri } = passage.found.facts
     // Passages of another document may lie in between.
-    if (!wanted.has(uri)) continue
+    if (!uris.has(uri)) continue
     others.set(uri, [...(others.get(uri) ?? []), passage])
   }
   return others

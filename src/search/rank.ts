@@ -73,8 +73,8 @@ export function createRanker(terms: readonly RatedTerm[]) {
   for (const [index, { forms = [] }] of terms.entries())
     for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share, joined: false })
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
-  const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
-  const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
+  const beginnings = beginningsOf([...complete.keys(), ...beginning.keys()])
+  const matchesOf = (text: string) => findMatches(text, complete, beginning, beginnings)
   const areWords = terms.map(({ term }) => isWordTerm(term))
   const isOfWords = !areWords.includes(false)
   const together = isOfWords ? nearness.words : nearness.characters
@@ -85,11 +85,11 @@ export function createRanker(terms: readonly RatedTerm[]) {
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
   const lookAtName = (name: string): TextMatches => {
-    const known = names.get(name)
-    if (known !== undefined) return known
-    const seen = lookAt(name)
-    names.set(name, seen)
-    return seen
+    const cachedMatches = names.get(name)
+    if (cachedMatches !== undefined) return cachedMatches
+    const matches = lookAt(name)
+    names.set(name, matches)
+    return matches
   }
 
   return {
@@ -104,9 +104,9 @@ export function createRanker(terms: readonly RatedTerm[]) {
     rate: ({ passage, index, length, path, title }: FoundPassage, averageLength: number): PassageScore => {
       const counts = new Float64Array(terms.length)
       let near = 0
-      const count = (seen: TextMatches, times: number) => {
-        for (const { term, share } of seen.matches) counts[term] = (counts[term] ?? 0) + times * share
-        near = Math.max(near, seen.near)
+      const count = (matches: TextMatches, times: number) => {
+        for (const { term, share } of matches.matches) counts[term] = (counts[term] ?? 0) + times * share
+        near = Math.max(near, matches.near)
       }
       count(lookAt(passage.text), 1)
       count(lookAtName(title), bm25.title)
@@ -159,21 +159,21 @@ function findMatches(
   text: string,
   complete: ReadonlyMap<string, Meant>,
   beginning: ReadonlyMap<string, number>,
-  wanted: TermBeginnings,
+  beginnings: TermBeginnings,
 ): readonly TermMatch[] {
   const matches: TermMatch[] = []
   tokenize(
     text,
-    (found, start, end, kind) => {
-      const term = complete.get(found)
+    (word, start, end, kind) => {
+      const term = complete.get(word)
       if (term !== undefined && kind !== 'tail' && !(term.joined && separator.test(text.slice(start, end))))
         matches.push({ term: term.index, start, end, share: term.share })
       if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
-      const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
-      const begun = beginning.get(first)
-      if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length, share: 1 })
+      const first = String.fromCodePoint(word.codePointAt(0) ?? 0)
+      const firstStart = beginning.get(first)
+      if (firstStart !== undefined) matches.push({ term: firstStart, start, end: start + first.length, share: 1 })
     },
-    wanted,
+    beginnings,
   )
   return matches
 }

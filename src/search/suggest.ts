@@ -6,7 +6,7 @@ import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { createPassageFilter, toTextFilter, type Visibility, type VisibleSet } from './visible.ts'
 
 /** Number of examined passages: first those with a word of the typed beginning in title or path, then others. */
-const looked = 400
+const lookLimit = 400
 /** Number of passages read at once. */
 const together = 100
 /** Maximum number of suggested words, their maximum length, and number of documents for each. */
@@ -32,9 +32,9 @@ export async function* suggestWords(
   const candidates = new Map<string, SuggestedTerm>()
   const passes = createPassageFilter(query.where)
   const visible = await visibility.of(query.allows, query.signal)
-  for await (const found of passagesWith(texts, terms, query, visible)) {
+  for await (const passage of passagesWith(texts, terms, query, visible)) {
     query.signal?.throwIfAborted()
-    if (passes(found)) addCandidates(candidates, found, typed)
+    if (passes(passage)) addCandidates(candidates, passage, typed)
   }
   const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
   for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: [...uris] }
@@ -47,12 +47,12 @@ interface TypedTerm {
 
 /** Returns the terms of texts that begin as typed: whole terms, and the prefix of the last one. */
 function termsOf(typed: string): readonly TypedTerm[] {
-  const found: { term: string; end: number; kind: string }[] = []
+  const parts: { term: string; end: number; kind: string }[] = []
   tokenize(typed, (term, _start, end, kind) => {
-    if (kind !== 'part') found.push({ term, end, kind })
+    if (kind !== 'part') parts.push({ term, end, kind })
   })
-  const pairs = found.filter(({ kind }) => kind === 'bigram')
-  const last = found.at(-1)
+  const pairs = parts.filter(({ kind }) => kind === 'bigram')
+  const last = parts.at(-1)
   if (last === undefined) return []
   // The stem of a half-typed word need not be a prefix of the stem of the whole word, so the typed text is used without its end.
   if (last.kind === 'word') {
@@ -71,24 +71,24 @@ async function* passagesWith(
   visible: VisibleSet | undefined,
 ): AsyncGenerator<FoundPassage> {
   const filter = toTextFilter(where)
-  const seen = new Set<number>()
-  let left = looked
+  const seenIds = new Set<number>()
+  let remaining = lookLimit
   for (const before of [titleTermPrefix, '']) {
-    if (left <= 0) return
+    if (remaining <= 0) return
     const ids = await texts.find({
       terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),
       ...defined({ where: filter }),
       ...(visible === undefined ? {} : { among: visible.set }),
       limit: 20_000,
     })
-    const fresh = ids.filter((id) => !seen.has(id))
-    for (let start = 0; start < fresh.length && left > 0; start += together) {
+    const fresh = ids.filter((id) => !seenIds.has(id))
+    for (let start = 0; start < fresh.length && remaining > 0; start += together) {
       for (const part of await texts.read(fresh.slice(start, start + together))) {
-        seen.add(part.id)
-        const found = parseFoundPassage(part)
+        seenIds.add(part.id)
+        const passage = parseFoundPassage(part)
         // The visibility may have changed since it was checked.
-        if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
-        if (left-- > 0) yield found
+        if (allows?.({ uri: passage.facts.uri, mount: passage.mount }) === false) continue
+        if (remaining-- > 0) yield passage
       }
     }
   }
@@ -100,11 +100,11 @@ function addCandidates(
   typed: string,
 ): void {
   const { uri } = facts
-  const known = new Set<string>()
+  const words = new Set<string>()
   const add = (text: string, share: number) => {
     const key = fold(text).text.toLowerCase()
-    if (known.has(key) || text.length > 4 * most.units) return
-    known.add(key)
+    if (words.has(key) || text.length > 4 * most.units) return
+    words.add(key)
     const candidate = candidates.get(key) ?? { text, uris: new Set(), weight: 0 }
     // Several passages of one document count once.
     if (!candidate.uris.has(uri)) candidate.weight += share
@@ -132,9 +132,9 @@ function* wordsWith(text: string, typed: string): Generator<string> {
 /** Whether a word may begin at a position: where the kind of character changes, because Han and kana have no spaces between words. */
 function isBeginning(text: string, at: number): boolean {
   if (at === 0) return true
-  const found = kindAt(text, at)
+  const kind = kindAt(text, at)
   const before = kindAt(text, text.charCodeAt(at - 1) >= 0xdc00 && text.charCodeAt(at - 1) <= 0xdfff ? at - 2 : at - 1)
-  return found !== before
+  return kind !== before
 }
 
 /** Returns the end of the run of characters that have the same kind as the one before `from`. */

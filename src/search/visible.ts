@@ -84,9 +84,9 @@ export function createVisibility(texts: Texts) {
     }
     if (entries.length !== size.texts) {
       const there = new Set(await texts.ids())
-      const gone = entries.filter(({ id }) => !there.has(id))
+      const textEntries = entries.filter(({ id }) => !there.has(id))
       entries = entries.filter(({ id }) => there.has(id))
-      for (const judged of sets.values()) for (const entry of gone) leave(judged, entry)
+      for (const judged of sets.values()) for (const entry of textEntries) leave(judged, entry)
     }
     revision = size.revision
   }
@@ -212,8 +212,8 @@ export function createPassageFilter(where: SearchFilter = {}): (found: FoundPass
   return ({ facts, mount, path: own }) => {
     if (mounts !== undefined && !mounts.includes(mount)) return false
     if (mimeType !== undefined && !isOfType(facts.mimeType, mimeType)) return false
-    const { audience: meant = [], priority, modified } = facts
-    if (audience !== undefined && meant.length > 0 && !meant.includes(audience)) return false
+    const { audience: audiences = [], priority, modified } = facts
+    if (audience !== undefined && audiences.length > 0 && !audiences.includes(audience)) return false
     if (minPriority !== undefined && !(priority !== undefined && priority >= minPriority)) return false
     if (since !== undefined && !(modified !== undefined && modified >= since)) return false
     return glob(own)
@@ -222,17 +222,17 @@ export function createPassageFilter(where: SearchFilter = {}): (found: FoundPass
 
 /** Returns a test that remembers its result for each path, because a document may have very many passages. */
 function remembered(test: PathTest): PathTest {
-  const known = new Map<string, boolean>()
+  const verdicts = new Map<string, boolean>()
   return (path) => {
-    const matches = known.get(path) ?? test(path)
-    known.set(path, matches)
+    const matches = verdicts.get(path) ?? test(path)
+    verdicts.set(path, matches)
     return matches
   }
 }
 
-function isOfType(found: string | undefined, wanted: string): boolean {
-  if (wanted.endsWith('/*')) return found?.startsWith(wanted.slice(0, -1)) === true
-  return found === wanted
+function isOfType(type: string | undefined, wanted: string): boolean {
+  if (wanted.endsWith('/*')) return type?.startsWith(wanted.slice(0, -1)) === true
+  return type === wanted
 }
 
 /** Returns the part of a filter that the store applies. It has no globs. */

@@ -39,7 +39,7 @@ export function findAssignedSecrets(text: string, style: FileStyle): readonly Sp
 
 function findSeparated(text: string, style: FileStyle): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
-  const found: Span[] = []
+  const hits: Span[] = []
   let line = 0
   let nextLine = 0
   let until = 0
@@ -72,10 +72,10 @@ function findSeparated(text: string, style: FileStyle): readonly Span[] {
       quotedOnly: /^[=!]==?$/.test(sign) && sign !== '=',
       counts: /tokens?$/i.test(name.text),
     })
-    for (const span of spans) found.push({ ...span, key: name.start })
+    for (const span of spans) hits.push({ ...span, key: name.start })
     until = spans.at(-1)?.end ?? until
   }
-  return found
+  return hits
 }
 
 /** Whether a position in a line of code is inside quotes or a comment, judged by the text before it. */

@@ -100,7 +100,7 @@ export function findSecretCells(
   columns: SecretColumns | undefined,
   certainty: TableCertainty,
 ): readonly Span[] {
-  const found = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {
+  const spans = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {
     const isAny = (kind: NameStrength, cell: string) =>
       kind === 'strong' &&
       certainty !== 'guessed' &&
@@ -113,10 +113,10 @@ export function findSecretCells(
   })
   const pair = columns?.pair ?? (row.length === 2 ? { name: 0, value: 1, isValue: false } : undefined)
   const [name, value] = pair === undefined ? [] : [row[pair.name], row[pair.value]]
-  if (pair === undefined || name === undefined || value === undefined || certainty === 'guessed') return found
+  if (pair === undefined || name === undefined || value === undefined || certainty === 'guessed') return spans
   return isNameOfSecret(text.slice(name.start, name.end))
-    ? [...found, ...findSecretInCell(text, value, pair.isValue)]
-    : found
+    ? [...spans, ...findSecretInCell(text, value, pair.isValue)]
+    : spans
 }
 
 /** Whether a cell is the name of a secret, not a sentence about one. */

@@ -16,16 +16,16 @@ type HoldsSecret = (text: string) => boolean
  * in DER is secret only from the beginning of the key.
  */
 export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: run, index } of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
-    if (holdsEncoded(run, holdsSecret, 1)) found.push({ start: index, end: index + run.length })
+    if (holdsEncoded(run, holdsSecret, 1)) spans.push({ start: index, end: index + run.length })
     else {
       const start = beginOfKey(run)
-      if (start !== undefined) found.push({ start: index + start, end: index + run.length })
+      if (start !== undefined) spans.push({ start: index + start, end: index + run.length })
     }
   for (const { 0: run, index } of text.matchAll(/(?:[0-9a-fA-F]{2}[ :,]?){16,}/g))
-    if (holdsHex(run, holdsSecret, 1)) found.push({ start: index, end: index + run.trimEnd().length })
-  return found
+    if (holdsHex(run, holdsSecret, 1)) spans.push({ start: index, end: index + run.trimEnd().length })
+  return spans
 }
 
 /** The first bytes of DER (a sequence of up to 64 KiB) and of the stores of Java, in base64. */

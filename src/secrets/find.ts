@@ -106,12 +106,15 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
     ],
     ['shapes', findKnownTokens],
   ]
-  const kept = plain.filter(([layer]) => !without.includes(layer))
-  if (without.includes('encoded')) return kept
+  const activeFinders = plain.filter(([layer]) => !without.includes(layer))
+  if (without.includes('encoded')) return activeFinders
   // Decoded text is separate: the format of the file around it does not apply.
-  const inside = kept.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
+  const inside = activeFinders.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
   const holdsSecret = ({ text }: DecodedText) => inside.some(([, find]) => find(text).length > 0)
-  return [...kept, ['encoded', (text) => findEncoded(text, (decoded) => decodedTexts(decoded).some(holdsSecret))]]
+  return [
+    ...activeFinders,
+    ['encoded', (text) => findEncoded(text, (decoded) => decodedTexts(decoded).some(holdsSecret))],
+  ]
 }
 
 /** In decoded bytes, only an assignment at the beginning of a line and a JSON Web Key count: anything else may be chance. */
@@ -134,26 +137,26 @@ const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-
  */
 function findKeyBlocks(text: string): readonly Span[] {
   if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return findPutty(text)
-  const found: Span[] = []
+  const spans: Span[] = []
   const ends = Array.from(text.matchAll(end), (match) => ({ start: match.index, end: match.index + match[0].length }))
   let next = 0
   let from = 0
   for (const { 0: head, index } of text.matchAll(begin)) {
     if (index < from) continue
     const body = index + head.length
-    while ((ends[next]?.start ?? Number.POSITIVE_INFINITY) < body) found.push(openBefore(text, ends[next++], from))
+    while ((ends[next]?.start ?? Number.POSITIVE_INFINITY) < body) spans.push(openBefore(text, ends[next++], from))
     const last = ends[next]
     if (last !== undefined && last.start - body <= maxKey) {
-      found.push({ start: index, end: last.end })
+      spans.push({ start: index, end: last.end })
       next++
       from = last.end
     } else {
       from = openBehind(text, body)
-      found.push({ start: index, end: from })
+      spans.push({ start: index, end: from })
     }
   }
-  for (; next < ends.length; next++) found.push(openBefore(text, ends[next], from))
-  return found.concat(findPutty(text))
+  for (; next < ends.length; next++) spans.push(openBefore(text, ends[next], from))
+  return spans.concat(findPutty(text))
 }
 
 /** Returns the end of the base64 lines after a first line. */

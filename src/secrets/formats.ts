@@ -44,12 +44,12 @@ const newFrame = (isOther: boolean): FormatFrame => ({ members: [], kinds: [], h
  */
 export function findJwkSecrets(text: string): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   const stack: FormatFrame[] = []
   let base = newFrame(false)
   let deeper = 0
   const close = (frame: FormatFrame, hasBraces: boolean) => {
-    for (const member of privateMembers(text, frame, hasBraces)) found.push(member)
+    for (const member of privateMembers(text, frame, hasBraces)) spans.push(member)
   }
   for (const match of text.matchAll(token)) {
     const frame = stack.at(-1) ?? base
@@ -72,7 +72,7 @@ export function findJwkSecrets(text: string): readonly Span[] {
   }
   for (const frame of stack) close(frame, true)
   close(base, false)
-  return found
+  return spans
 }
 
 function privateMembers(text: string, frame: FormatFrame, hasBraces: boolean): readonly Span[] {
@@ -101,7 +101,7 @@ const xmlKey =
  */
 export function findXmlKeySecrets(text: string): readonly Span[] {
   if (!/<\/(?:[\w-]+:)?(?:InverseQ|D[PQ]?|[PQX])>/.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   let kind: string | undefined
   for (const { 0: whole, index, groups = {} } of text.matchAll(xmlKey)) {
     const { name, value } = groups
@@ -112,9 +112,9 @@ export function findXmlKeySecrets(text: string): readonly Span[] {
     const start = index + whole.indexOf('>') + 1
     const bare = text.slice(start, index + whole.length - 2)
     const lead = bare.length - bare.trimStart().length
-    if (isPrivate) found.push({ start: start + lead, end: start + bare.trimEnd().length, key: index })
+    if (isPrivate) spans.push({ start: start + lead, end: start + bare.trimEnd().length, key: index })
   }
-  return found
+  return spans
 }
 
 /** Headers of HTTP whose value is secret. Others, such as `X-Api-Key`, are found by the detector of secret names. */
@@ -133,7 +133,7 @@ const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'
 export function findHeaderSecrets(text: string): readonly Span[] {
   // One of these characters follows the name of a header or of a scheme.
   if (!/[:=,\s%+]/.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   let until = 0
   for (const { 0: name, index } of text.matchAll(header)) {
     if (index < until) continue
@@ -149,16 +149,16 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe)).trim()
     if ((skipped > 0 && isPlaceholder(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue
     until = endOfValue(text, from, quoted, text.length)
-    found.push({ start: from + skipped, end: until })
+    spans.push({ start: from + skipped, end: until })
   }
   for (const { 0: match, 1: head = '', index } of text.matchAll(
     /(?<![\w-])((?:bearer|basic|token)(?:[ \t]{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
   )) {
     const value = match.slice(head.length)
     if (/\d/.test(value) || (/[A-Z]/.test(value.slice(1)) && /[a-z]/.test(value)))
-      found.push({ start: index + head.length, end: index + match.length })
+      spans.push({ start: index + head.length, end: index + match.length })
   }
-  return found
+  return spans
 }
 
 /** Returns the end of a value: its closing quote, else the end of the line or a quote around the whole header. */
@@ -176,9 +176,9 @@ function endOfValue(text: string, from: number, quote: string | undefined, most:
 }
 
 /** Whether a text can be the value of a header with credentials. Prose, code and references cannot. */
-function isCredential(value: string, marked: boolean): boolean {
+function isCredential(value: string, isMarked: boolean): boolean {
   if (value.length < 4 || isHarmless(value)) return false
-  if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)
+  if (isMarked) return !/^(?:required|optional|string|headers?)$/i.test(value)
   if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
     return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)
   return /=/.test(value) || !/\s/.test(value)

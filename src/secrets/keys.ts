@@ -66,18 +66,18 @@ const harmless = [
   /^secret_?names?$|^secret_(?:key_)?refs?$|^secretar(?:y|iat)$/,
 ]
 
-const known = new Map<string, NameStrength>()
+const strengths = new Map<string, NameStrength>()
 
 /**
  * Returns the strength of a name, in any case and style: `dbPassword`, `DB-PASS`, `API.KEY`, `x_token_url`.
  */
 export function secretNameStrength(name: string): NameStrength {
-  const remembered = known.get(name)
-  if (remembered !== undefined || known.has(name)) return remembered
+  const remembered = strengths.get(name)
+  if (remembered !== undefined || strengths.has(name)) return remembered
   const kind = kindOfWords(splitNameWords(foldName(name)))
   // Bound the cache: names come from files, so anybody can make up new ones.
-  if (known.size >= 5000) known.clear()
-  known.set(name, kind)
+  if (strengths.size >= 5000) strengths.clear()
+  strengths.set(name, kind)
   return kind
 }
 

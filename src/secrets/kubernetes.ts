@@ -8,18 +8,18 @@ const maxSecret = 1024 * 1024
 export function findKubernetesSecrets(text: string): readonly Span[] {
   if (!text.includes(':')) return []
   if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n#]|$)/.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   let from = 0
   for (const document of text.split(/^(?=---)/m)) {
     if (/kind["']?\s{0,4}:\s{0,4}["']?Secret/.test(document))
-      found.push(...valuesIn(text, from, from + document.length))
+      spans.push(...valuesIn(text, from, from + document.length))
     from += document.length
   }
-  return found
+  return spans
 }
 
 function valuesIn(text: string, from: number, to: number): readonly Span[] {
-  const found: Span[] = []
+  const hits: Span[] = []
   const heads = text
     .slice(from, to)
     .matchAll(
@@ -31,15 +31,15 @@ function valuesIn(text: string, from: number, to: number): readonly Span[] {
     if (at < until) continue
     const braces = head[2] ?? head[3]
     const spans = braces === undefined ? indented(text, at, to, head[1]?.length ?? 0) : inBraces(text, at, to)
-    found.push(...spans)
+    hits.push(...spans)
     until = spans.at(-1)?.end ?? at
   }
-  return found
+  return hits
 }
 
 /** The values of all lines that are indented further than their head. */
 function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   const body = text.indexOf('\n', from) + 1 || text.length
   for (const { 0: line, index: at } of linesFrom(text, body, Math.min(to, from + maxSecret))) {
     const own = indentOf(line)
@@ -47,9 +47,9 @@ function indented(text: string, from: number, to: number, indent: number): reado
     const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
     const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
     if (name !== undefined)
-      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
+      for (const span of secretValues(text, { ...value, from: at + name.length })) spans.push({ ...span, key: at })
   }
-  return found
+  return spans
 }
 
 /** All values after a colon, up to the next closing brace. */

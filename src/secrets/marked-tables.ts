@@ -24,7 +24,7 @@ export const isRowSeparator = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.tes
 
 /** Tables whose columns are under runs of equals signs or dashes: reStructuredText, PowerShell, sqlite3. */
 function findRuledTables(text: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   let until = 0
   for (const { 0: rule, index } of text.matchAll(/^[ \t]*(?:={2,}|-{2,})(?:[ \t]+(?:={2,}|-{2,}))+[ \t]*\r?$/gm)) {
     if (index < until || index === 0) continue
@@ -40,17 +40,17 @@ function findRuledTables(text: string): readonly Span[] {
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
       if (line.trim() === '' || line.length > maxLineLength) break
-      if (!isRowSeparator(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
+      if (!isRowSeparator(line)) spans.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
       until = from
     }
   }
-  return found
+  return spans
 }
 
 /** Tables of AsciiDoc. A cell may be on a line of its own, so the number of cells in a row is that of `cols`, else that of the first line. */
 function findAsciiDocTables(text: string): readonly Span[] {
   if (!text.includes('|===')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   const fences = Array.from(
     text.matchAll(/^\|={3,}[ \t]*\r?$/gm),
     ({ 0: fence, index }) => [index, index + fence.length] as const,
@@ -65,9 +65,9 @@ function findAsciiDocTables(text: string): readonly Span[] {
     if (count < 1) continue
     const columns = findSecretColumns(cellTexts(text, cells.slice(0, count)), 'marked')
     for (let at = count; at < cells.length; at += count)
-      found.push(...findSecretCells(text, cells.slice(at, at + count), columns, 'marked'))
+      spans.push(...findSecretCells(text, cells.slice(at, at + count), columns, 'marked'))
   }
-  return found
+  return spans
 }
 
 /** The number of columns in the line of attributes above a table: `[cols="1,2"]`, `[cols="3*"]`. */
@@ -79,7 +79,7 @@ function columnsIn(above: string): number | undefined {
 /** The tables of reStructuredText that are lists: `* - a`, then `  - b`. */
 function findListTables(text: string): readonly Span[] {
   if (!text.includes('list-table::')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: block, index } of text.matchAll(/\.\. list-table::[^\n]*(?:\n(?:[ \t]+[^\n]*|(?=\r?\n)\r?))*/g)) {
     const rows: Span[][] = []
     for (const { 0: item, 1: star, 2: cell = '', index: at } of block.matchAll(/^[ \t]*(\*[ \t]+)?-[ \t]+([^\n]*)/gm)) {
@@ -89,9 +89,9 @@ function findListTables(text: string): readonly Span[] {
     }
     const [names = [], ...others] = rows
     const columns = findSecretColumns(cellTexts(text, names), 'marked')
-    for (const row of others) found.push(...findSecretCells(text, row, columns, 'marked'))
+    for (const row of others) spans.push(...findSecretCells(text, row, columns, 'marked'))
   }
-  return found
+  return spans
 }
 
 interface HtmlRow {
@@ -108,7 +108,7 @@ interface HtmlTable {
 /** Cells of tables of HTML below or beside the name of a secret, and definitions of such a name in a list. */
 function findHtmlTables(text: string): readonly Span[] {
   if (!/<(?:t[hd]|dt)\b/i.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   const tables: HtmlTable[] = [{ isBegun: false, row: { cells: [] } }]
   let term = ''
   let open: { tag: string; start: number } | undefined
@@ -120,13 +120,13 @@ function findHtmlTables(text: string): readonly Span[] {
     if (table === undefined) break
     if (open?.tag === 'dt') term = text.slice(open.start, index)
     else if (open?.tag === 'dd' && isNameOfSecret(withoutTags(term)))
-      found.push(...findSecretInCell(text, innerText(text, open.start, index), false))
+      spans.push(...findSecretInCell(text, innerText(text, open.start, index), false))
     else if (open !== undefined) {
       const last = table.row.cells.at(-1)
       if (last !== undefined) last.end = index
     }
     open = undefined
-    if (tag === 'tr' || tag === 'table') found.push(...finishedRow(text, table))
+    if (tag === 'tr' || tag === 'table') spans.push(...finishedRow(text, table))
     if (tag === 'table' && slash === '') tables.push({ isBegun: false, row: { cells: [] } })
     else if (tag === 'table' && tables.length > 1) tables.pop()
     else if (slash === '' && tag !== 'tr') {
@@ -137,8 +137,8 @@ function findHtmlTables(text: string): readonly Span[] {
         for (let count = 0; count < width; count++) table.row.cells.push({ start, end: start, isHead: tag === 'th' })
     }
   }
-  for (const table of tables) found.push(...finishedRow(text, table))
-  return found
+  for (const table of tables) spans.push(...finishedRow(text, table))
+  return spans
 }
 
 const withoutTags = (html: string) =>

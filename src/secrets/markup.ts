@@ -19,7 +19,7 @@ const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
  */
 export function findAttributeSecrets(text: string, style: FileStyle): readonly Span[] {
   if (!text.includes('<')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: element, index } of text.matchAll(tag)) {
     const attributes = Array.from(element.matchAll(attribute))
     const kinds = attributes.flatMap(({ groups = {} }) =>
@@ -29,15 +29,15 @@ export function findAttributeSecrets(text: string, style: FileStyle): readonly S
     if (kind === undefined) continue
     for (const { 0: whole, index: at, groups = {} } of attributes) {
       if (!values.test(groups.name ?? '')) continue
-      const held = groups.double ?? groups.single
-      const length = held === undefined ? (groups.bare ?? '').length : held.length + 2
+      const quotedText = groups.double ?? groups.single
+      const length = quotedText === undefined ? (groups.bare ?? '').length : quotedText.length + 2
       const from = index + at + whole.length - length
       const own: FileStyle = style === 'code' ? 'code' : 'config'
       const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly: false }
-      for (const span of secretValues(text, assignment)) found.push({ ...span, key: index })
+      for (const span of secretValues(text, assignment)) spans.push({ ...span, key: index })
     }
   }
-  return found
+  return spans
 }
 
 /** Elements that hold the value of the name before them: in a property list, and in files of Java and .NET. */
@@ -54,7 +54,7 @@ const nameElement = /<(key|name|param-name)>\s*(?<name>[^<>]{1,64}?)\s*<\/\1>/gi
  */
 export function findElementSecrets(text: string): readonly Span[] {
   if (!text.includes('</')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: whole, index, groups = {} } of text.matchAll(nameElement)) {
     const kind = secretNameStrength(groups.name ?? '')
     if (kind === undefined) continue
@@ -71,11 +71,11 @@ export function findElementSecrets(text: string): readonly Span[] {
       const from = match.index + match[0].length - value.length
       const bare = value.trimEnd()
       if (!isHarmless(bare) && (kind === 'strong' || looksLikePassword(bare)))
-        found.push({ start: from, end: from + bare.length, key: index })
+        spans.push({ start: from, end: from + bare.length, key: index })
       at = text.indexOf('>', from + value.length) + 1
     } while (at > 0 && at < stop)
   }
-  return found
+  return spans
 }
 
 function findMatchEnd(pattern: RegExp, text: string, from: number): number | undefined {

@@ -108,7 +108,7 @@ const signs = /[\s"',;<{]/
 
 /** Values behind a name without a separator of their own, and values in a form of their own. */
 export function findNotationSecrets(text: string, style: FileStyle): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   // Most names, options and paths have no such sign: a start does not compile the patterns for them.
   const isBare = !signs.test(text)
   for (const { pattern, config = false, quotedOnly = false, notInCode = false } of isBare ? [] : marks) {
@@ -119,7 +119,7 @@ export function findNotationSecrets(text: string, style: FileStyle): readonly Sp
       const from = match.index + match[0].length
       const own = quotedOnly || !config ? style : style === 'prose' ? 'config' : style
       const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly }
-      for (const span of secretValues(text, assignment)) found.push({ ...span, key: match.index })
+      for (const span of secretValues(text, assignment)) spans.push({ ...span, key: match.index })
     }
   }
   for (const pattern of isBare ? [pgpass] : forms)
@@ -129,7 +129,7 @@ export function findNotationSecrets(text: string, style: FileStyle): readonly Sp
       const bare = value.trimEnd()
       if (isHarmless(bare) || /^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
       const start = match.index + match[0].length - value.length
-      found.push({ start, end: start + bare.length, key: match.index })
+      spans.push({ start, end: start + bare.length, key: match.index })
     }
-  return found
+  return spans
 }

@@ -116,13 +116,13 @@ const shapes: readonly Shape[] = [
 
 /** Returns the tokens in a text that have a recognisable form. */
 export function findKnownTokens(text: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { literals, pattern, check } of shapes) {
     if (!literals.some((literal) => text.includes(literal))) continue
     for (const { 0: match, index } of text.matchAll(pattern))
-      if (check === undefined || check(match)) found.push({ start: index, end: index + match.length })
+      if (check === undefined || check(match)) spans.push({ start: index, end: index + match.length })
   }
-  return [...found, ...findJwts(text)]
+  return [...spans, ...findJwts(text)]
 }
 
 /**
@@ -131,7 +131,7 @@ export function findKnownTokens(text: string): readonly Span[] {
  */
 function findJwts(text: string): readonly Span[] {
   if (!text.includes('eyJ') && !text.includes('ewog')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: run, index } of text.matchAll(/[\w.-]{30,}/g)) {
     let at = 0
     let start: number | undefined
@@ -139,13 +139,13 @@ function findJwts(text: string): readonly Span[] {
       const begins = part.search(/eyJ|ewog/)
       if (start === undefined && begins !== -1 && part.length - begins >= 10) start = at + begins
       else if (start !== undefined && part.length >= 8) {
-        found.push({ start: index + start, end: index + run.length })
+        spans.push({ start: index + start, end: index + run.length })
         break
       }
       at += part.length + 1
     }
   }
-  return found
+  return spans
 }
 
 /** An access key id of AWS. Its secret is 40 characters of base64 close to it. */
@@ -157,11 +157,11 @@ const maxPairDistance = 200
 /** Secrets of AWS close to their access key ids. */
 export function findAwsSecrets(text: string): readonly Span[] {
   if (!text.includes('AKIA') && !text.includes('ASIA')) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: id, index } of text.matchAll(awsId)) {
     const from = Math.max(0, index - maxPairDistance)
     for (const match of text.slice(from, index + id.length + maxPairDistance).matchAll(awsSecret))
-      found.push({ start: from + match.index, end: from + match.index + match[0].length })
+      spans.push({ start: from + match.index, end: from + match.index + match[0].length })
   }
-  return found
+  return spans
 }

@@ -9,7 +9,7 @@ const copying = /^COPY\s+[\w."]{1,200}\s*\((?<columns>[^()]{1,8192})\)\s+FROM\s+
 /** Values of columns with the name of a secret, in all rows: `INSERT INTO … (…, password) VALUES (…), (…)`, `COPY … FROM stdin`. */
 export function findSqlSecrets(text: string): readonly Span[] {
   if (!/\b(?:into|copy)\s/i.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: head, index, groups = {} } of text.matchAll(insertion)) {
     const columns = findSecretColumns(splitColumnNames(groups.columns ?? ''), 'marked')
     if (columns === undefined || columns.secret.length === 0) continue
@@ -17,7 +17,7 @@ export function findSqlSecrets(text: string): readonly Span[] {
       const { cells, end } = tupleAt(text, at)
       for (const { at } of columns.secret) {
         const cell = cells[at]
-        if (cell !== undefined) found.push(...literalSpans(text, cell))
+        if (cell !== undefined) spans.push(...literalSpans(text, cell))
       }
       at = end + (/^\s*,\s*/.exec(text.slice(end, end + 80))?.[0].length ?? text.length)
     }
@@ -26,12 +26,12 @@ export function findSqlSecrets(text: string): readonly Span[] {
     const columns = findSecretColumns(splitColumnNames(groups.columns ?? ''), 'marked')
     for (let at = index + head.length; at < text.length && !text.startsWith('\\.', at); at = endOfLine(text, at) + 1) {
       const row = cellsOfLine(text, at)
-      found.push(
+      spans.push(
         ...findSecretCells(text, row, columns, 'marked').filter(({ start, end }) => text.slice(start, end) !== '\\N'),
       )
     }
   }
-  return found
+  return spans
 }
 
 const splitColumnNames = (columns: string) => columns.split(',').map((name) => name.replace(/[\s"`'[\]\\]/g, ''))

@@ -36,7 +36,7 @@ const spreadsheet = /\.(?:xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)$/i
  * begins another table.
  */
 function findInTableFile(text: string, path: string, head: string | undefined): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   let header = head === undefined ? undefined : firstHeader(head)
   let mayName = header === undefined
   let isSheet = false
@@ -49,7 +49,7 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
       header = headerAt(text, at)
       mayName = isGrouping(header, cells) || isComment(text.slice(at, next))
     } else {
-      found.push(
+      spans.push(
         ...findSecretCells(text, cells, header?.columns, 'file'),
         ...cellsWithin(text, { start: at, end: next }, header),
       )
@@ -59,21 +59,21 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
     }
     at = next
   }
-  return found
+  return spans
 }
 
 /** The secrets in the lines of a cell that are rows themselves: an unclosed quote makes the following rows a part of its cell. */
 function cellsWithin(text: string, { start, end }: Span, header: Header | undefined): readonly Span[] {
-  const found: Span[] = []
-  if (header === undefined) return found
+  const spans: Span[] = []
+  if (header === undefined) return spans
   for (let at = start; at < end; at = endOfLine(text, at) + 1) {
     const line = text.slice(at, Math.min(end, endOfLine(text, at)))
     const { cells } = rowAt(line, 0, header.delimiter)
     if (cells.length !== header.columns.count) continue
     for (const span of findSecretCells(line, cells, header.columns, 'file'))
-      found.push({ start: at + span.start, end: at + span.end })
+      spans.push({ start: at + span.start, end: at + span.end })
   }
-  return found
+  return spans
 }
 
 /** The first row of a table that names columns: comments, titles and `sep=;` may come before it. */
@@ -201,7 +201,7 @@ function pipeCells(text: string, start: number, end: number): CellRow {
 
 /** Tables within a text, line by line. Only lines that may hold the name of a secret are examined. */
 function findLineTables(text: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   const hasBars = text.includes('|')
   for (let at = 0; at < text.length; ) {
     secretNamePattern.lastIndex = at
@@ -212,14 +212,14 @@ function findLineTables(text: string): readonly Span[] {
     const line = text.slice(start, end)
     at = end + 1
     if (line.length > maxLineLength || !/[\t|;,]/.test(line)) continue
-    const table = hasBars && line.includes('|') ? pipeTable(text, start, found) : delimitedTable(text, start, found)
+    const table = hasBars && line.includes('|') ? pipeTable(text, start, spans) : delimitedTable(text, start, spans)
     at = Math.max(at, table)
   }
-  return found
+  return spans
 }
 
 /** Adds the secrets of the table with bars that a line is in, and returns where the table ends. */
-function pipeTable(text: string, at: number, found: Span[]): number {
+function pipeTable(text: string, at: number, spans: Span[]): number {
   let start = at
   const lineBefore = (from: number) => text.lastIndexOf('\n', from - 2) + 1
   const isLine = (line: string) => line.length <= maxLineLength && (line.includes('|') || isRowSeparator(line))
@@ -248,7 +248,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
     if (index < first + names.length || ruled[index]) continue
     const row = cells(line)
     if (!isMarked && row.length !== columns?.count) break
-    found.push(...findSecretCells(text, row, columns, certainty))
+    spans.push(...findSecretCells(text, row, columns, certainty))
   }
   return (lines.at(-1)?.end ?? at) + 1
 }
@@ -257,7 +257,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
 const maxHeadLines = 4
 
 /** Adds the secrets below a line of names with tabs, semicolons or commas between them, and returns where the table ends. */
-function delimitedTable(text: string, at: number, found: Span[]): number {
+function delimitedTable(text: string, at: number, spans: Span[]): number {
   const end = endOfLine(text, at)
   const start = at + (/^\s*:header:\s*/.exec(text.slice(at, end))?.[0].length ?? 0)
   const isMarked =
@@ -273,7 +273,7 @@ function delimitedTable(text: string, at: number, found: Span[]): number {
     while (from < text.length) {
       const row = recordAt(text, from, delimiter)
       if (row.cells.length !== columns.count) break
-      found.push(...findSecretCells(text, row.cells, columns, certainty))
+      spans.push(...findSecretCells(text, row.cells, columns, certainty))
       from = row.next
     }
     return from

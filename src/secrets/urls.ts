@@ -27,7 +27,7 @@ export function findUrlSecrets(text: string): readonly Span[] {
 }
 
 function findUserinfo(text: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   // Several schemes in one run of characters have the same end, so it is searched only once.
   let runEnd = 0
   let lastAt = -1
@@ -42,10 +42,10 @@ function findUserinfo(text: string): readonly Span[] {
     if (lastAt <= start || !/[A-Za-z0-9+.-]/.test(text[at - 1] ?? '')) continue
     const end = endOfUserinfo(text, start, runEnd, lastAt)
     if (end === undefined || !isSecretUserinfo(text.slice(start, end), text.slice(Math.max(0, at - 12), at))) continue
-    found.push({ start, end })
+    spans.push({ start, end })
     until = end
   }
-  return found
+  return spans
 }
 
 function endOfRun(text: string, start: number): number {
@@ -76,16 +76,16 @@ function isSecretUserinfo(userinfo: string, before: string): boolean {
 }
 
 function findQueries(text: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const match of text.matchAll(/(?<=[?&;])([\w.[\]-]{1,64})=([^&\s"'`<>\\#;]{4,})/g)) {
     const [, name = '', value = ''] = match
     if (secretNameStrength(name) === undefined && !queryNames.has(name.toLowerCase())) continue
     if (queryNames.has(name.toLowerCase()) && value.length < 16) continue
     if (referencePattern.test(value)) continue
     const start = match.index + name.length + 1
-    found.push({ start, end: start + value.length })
+    spans.push({ start, end: start + value.length })
   }
-  return found
+  return spans
 }
 
 function findHooks(text: string): readonly Span[] {
@@ -110,14 +110,14 @@ const withoutScheme: readonly RegExp[] = [
 
 function findWithoutScheme(text: string): readonly Span[] {
   if (!/\S@[\w(/[-]/.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const pattern of withoutScheme)
     for (const { 0: whole, index, groups = {} } of text.matchAll(pattern)) {
       const { value = '' } = groups
       if (!isHarmless(value) && !isPlaceholder(value))
-        found.push({ start: index + whole.length - value.length, end: index + whole.length })
+        spans.push({ start: index + whole.length - value.length, end: index + whole.length })
     }
-  return found
+  return spans
 }
 
 /** A password in a connection string: in braces or quotes as ODBC and ADO write it, or up to the next sign. */
@@ -142,7 +142,7 @@ const maxDataSource = 300
 /** Passwords in connection strings of ODBC, ADO and libpq: `Server=…;Pwd={…}`, `host=… password=…`. */
 function findDataSources(text: string): readonly Span[] {
   if (!/(?:pwd|password)\s{0,4}=/i.test(text)) return []
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: whole, index, groups = {} } of text.matchAll(dataSourceSecret)) {
     const { braced, double, single, bare } = groups
     const value = braced ?? double ?? single ?? bare ?? ''
@@ -153,7 +153,7 @@ function findDataSources(text: string): readonly Span[] {
     if (isHarmless(value) || isPlaceholder(value)) continue
     if (braced !== undefined && isInserted(braced) && !quotesInBraces.test(before + after)) continue
     if (/^[A-Za-z_ .-]+$/.test(value) && secretNameStrength(value) !== undefined) continue
-    found.push({ start: end - value.length, end, key: index })
+    spans.push({ start: end - value.length, end, key: index })
   }
-  return found
+  return spans
 }

@@ -89,11 +89,11 @@ function skip(text: string, { from, style }: Assignment): number {
 
 /** A text in quotes, and the texts that are joined to it. */
 function quotedValues(text: string, start: number, quote: string, assignment: Assignment): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   let at = start
   for (let count = 0; count < 100; count++) {
     const end = endOfScalar(text, at, quote, assignment) ?? endOfQuoted(text, at, quote)
-    found.push({ start: at, end })
+    spans.push({ start: at, end })
     const joint = /^\s*(?:[+.&\\]\s*)?(?=["'`])/.exec(text.slice(end + quote.length, end + quote.length + 80))?.[0]
     const next = end + quote.length + (joint?.length ?? 0)
     // Two adjacent quotes are one escaped quote: in YAML, SQL and CSV.
@@ -101,9 +101,9 @@ function quotedValues(text: string, start: number, quote: string, assignment: As
     if (joint === undefined || (joint.trim() === '' && !isDoubled) || !text.startsWith(quote, next)) break
     at = next + quote.length
   }
-  const value = found.map((span) => text.slice(span.start, span.end)).join('')
+  const value = spans.map((span) => text.slice(span.start, span.end)).join('')
   const [line = ''] = value.split('\n', 1)
-  return isSecretText(value, assignment) || (line.length < value.length && isSecretText(line, assignment)) ? found : []
+  return isSecretText(value, assignment) || (line.length < value.length && isSecretText(line, assignment)) ? spans : []
 }
 
 /**
@@ -178,21 +178,21 @@ const hereDocument = /^(?:\$\(\s*cat\s+)?<<<?[-~]?[ \t]?(?<quote>["']?)(?<tag>[A
 
 /** The lines of a here-document, up to the one with its tag. */
 function untilTag(text: string, start: number, tag: string): readonly Span[] {
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const { 0: line, index } of linesFrom(text, start)) {
     const bare = line.trim()
     if (bare.replace(/;$/, '') === tag) break
     const at = index + indentOf(line)
-    if (!isHarmless(bare)) found.push({ start: at, end: at + bare.length })
+    if (!isHarmless(bare)) spans.push({ start: at, end: at + bare.length })
   }
-  return found
+  return spans
 }
 
 /** A value on the lines below: items of a list, or a scalar that is indented further than the name. */
 function below(text: string, from: number, assignment: Assignment): readonly Span[] {
   const { style } = assignment
   if (style === 'code' || (style === 'prose' && !assignment.first)) return []
-  const found: Span[] = []
+  const hits: Span[] = []
   let isList = false
   let until = 0
   const body = text.indexOf('\n', from) + 1
@@ -209,12 +209,12 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
     if (style === 'prose' && (item !== undefined || /\S\s+\S/.test(rest))) break
     const own = item === undefined ? assignment.indent : indent
     const spans = secretValues(text, { ...assignment, from: at, first: true, indent: own, isBelow: true })
-    found.push(...spans)
+    hits.push(...spans)
     until = spans.at(-1)?.end ?? index
     isList ||= item !== undefined
     if (!isList) break
   }
-  return found
+  return hits
 }
 
 /** The items of a list in brackets, without lists in it. */
@@ -226,15 +226,15 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
   // The next name ends an unterminated value.
   const stop = most.search(/[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
   const end = from + (stop === -1 ? most.length : stop)
-  const found: Span[] = []
+  const spans: Span[] = []
   for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,:"'[\]{}]+/g)) {
     const inner = match[1] ?? match[2]
     const start = from + 1 + match.index + (inner === undefined ? 0 : 1)
     const value = inner ?? match[0]
     if (inner === undefined && assignment.style === 'code') continue
-    if (isSecretText(value, assignment)) found.push({ start, end: start + value.length })
+    if (isSecretText(value, assignment)) spans.push({ start, end: start + value.length })
   }
-  return found
+  return spans
 }
 
 let closings = { text: '', from: 0, at: -1 }

@@ -35,21 +35,23 @@ export const contextBytes = 64 * 1024
  */
 export async function redactWindow({ text, from, final, head }: TextWindow, options: FindOptions): Promise<CleanPart> {
   const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
-  const cut = final ? text.length : choosePartEnd(text, from, spans)
+  const partEnd = final ? text.length : choosePartEnd(text, from, spans)
   const inside = spans.flatMap(({ start, end }) =>
-    end <= from || start >= cut ? [] : [{ start: Math.max(start, from) - from, end: Math.min(end, cut) - from }],
+    end <= from || start >= partEnd
+      ? []
+      : [{ start: Math.max(start, from) - from, end: Math.min(end, partEnd) - from }],
   )
-  return { text: replaceSpans(text.slice(from, cut), inside), cut, changed: inside.length > 0 }
+  return { text: replaceSpans(text.slice(from, partEnd), inside), cut: partEnd, changed: inside.length > 0 }
 }
 
 function choosePartEnd(text: string, from: number, spans: readonly Span[]): number {
   const last = Math.max(from + 1, text.length - contextBytes)
   const newline = text.lastIndexOf('\n', last) + 1
-  let cut = newline > from ? newline : last
+  let end = newline > from ? newline : last
   // Cut before a secret that crosses the cut, or after it if the part would be empty.
-  const across = spans.find((span) => span.start < cut && span.end > cut)
-  if (across !== undefined) cut = across.start > from ? across.start : across.end
-  return cut < text.length && /[\udc00-\udfff]/.test(text[cut] ?? '') ? cut + 1 : cut
+  const across = spans.find((span) => span.start < end && span.end > end)
+  if (across !== undefined) end = across.start > from ? across.start : across.end
+  return end < text.length && /[\udc00-\udfff]/.test(text[end] ?? '') ? end + 1 : end
 }
 
 /** Bytes with their secrets removed, or the reason why they cannot be shown. */
@@ -72,10 +74,10 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   }
   const text = decode(bytes, encoding)
   const clean = replaceSpans(text, mergeSpans(await findSecrets(text, options)))
-  const shown = clean === text ? bytes : encode(clean, encoding)
+  const output = clean === text ? bytes : encode(clean, encoding)
   // Bytes that were only guessed to be text may hold texts at other offsets.
-  if (encoding !== 'utf8' && (await holdsSecret(shown, options))) return { withheld: 'secret' }
-  return { bytes: shown, changed: clean !== text }
+  if (encoding !== 'utf8' && (await holdsSecret(output, options))) return { withheld: 'secret' }
+  return { bytes: output, changed: clean !== text }
 }
 
 /** Job of the worker: remove the secrets from a part of a text, or from bytes. */
@@ -85,8 +87,8 @@ export type RedactionJob = FindOptions & ({ readonly window: TextWindow } | { re
 export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
 
 async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
-  const found = await findSecrets(findPrintableTexts(bytes).join('\n'), { ...options, path: 'bytes.txt' })
-  return found.length > 0
+  const secrets = await findSecrets(findPrintableTexts(bytes).join('\n'), { ...options, path: 'bytes.txt' })
+  return secrets.length > 0
 }
 
 type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'
@@ -151,11 +153,11 @@ function looksLikeEbcdic(bytes: Buffer): boolean {
 
 /** Finds the secrets in a text with all detectors, in no order; they may overlap. It is slow, so call it in a worker. */
 export async function findSecrets(text: string, options: FindOptions): Promise<readonly FoundSecret[]> {
-  const found = [...findSecretsByRules(text, options)]
-  if (options.without?.includes('lint') === true) return found
+  const secrets = [...findSecretsByRules(text, options)]
+  if (options.without?.includes('lint') === true) return secrets
   for (const decoded of textsToSearch(text, options))
-    for (const span of await findByLint(decoded.text)) found.push(toFoundSecret(decoded, 'lint', span))
-  return found
+    for (const span of await findByLint(decoded.text)) secrets.push(toFoundSecret(decoded, 'lint', span))
+  return secrets
 }
 
 /** Whether any rule of secretlint could find a secret: most texts need not be scanned by each rule. */
@@ -190,7 +192,7 @@ type Report = Parameters<RuleContext['report']>[0]
  */
 async function findByLint(text: string): Promise<readonly Span[]> {
   if (!gate.test(text)) return []
-  const found: Span[] = []
+  const hits: Span[] = []
   for (const filePath of ['text.txt', '.npmrc', 'package.json']) {
     if (filePath === '.npmrc' && !text.includes('_authToken')) continue
     if (filePath === 'package.json' && !text.includes('x-oauth-basic')) continue
@@ -200,10 +202,10 @@ async function findByLint(text: string): Promise<readonly Span[]> {
         .flatMap((value) => occurrence(text, value, range[0]))
       // Some ranges begin at the name of a value and end within the value, so search the value itself.
       const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
-      found.push(...spans.map((span) => withoutHost(text, span)))
+      hits.push(...spans.map((span) => withoutHost(text, span)))
     }
   }
-  return found
+  return hits
 }
 
 async function reportsOn(source: ScanSource): Promise<readonly Report[]> {

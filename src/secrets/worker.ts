@@ -9,7 +9,7 @@ async function runRedactionJob(job: RedactionJob): Promise<ScanAnswer> {
 
 parentPort?.on('message', (job: RedactionJob) => {
   runRedactionJob(job).then(
-    (found) => parentPort?.postMessage(found),
+    (answer) => parentPort?.postMessage(answer),
     () => parentPort?.postMessage({ error: true } satisfies ScanAnswer),
   )
 })

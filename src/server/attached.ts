@@ -37,18 +37,18 @@ export interface MethodResponder {
 /** Creates a caller that answers as a channel does: with a time-out, redaction and audit, and only with errors of the protocol. */
 export function createMethodResponder(view: View, options: AttachedOptions): MethodResponder {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
-  const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
+  const offeredTools = tools === true ? resourceTools(view) : tools === false ? [] : tools
   const channels: { modern?: Promise<Channel>; legacy?: Promise<Channel> } = {}
-  const served = {
+  const servedOptions = {
     ...{ name: 'attached', version: '1', log, view: () => view, principal },
-    ...(given.length === 0 ? {} : { tools: () => given }),
+    ...(offeredTools.length === 0 ? {} : { tools: () => offeredTools }),
     ...defined({ scrubber, audit, timeoutMs }),
   }
   const openLegacy = async (): Promise<Channel> => {
     const write = async ({ method, params }: Notification) =>
       tell?.(params === undefined ? { method } : { method, params: { ...params } })
     const announcements = tell === undefined ? undefined : { write, onLost: () => {} }
-    const channel = await openViewChannel(served, principal, 'legacy', announcements)
+    const channel = await openViewChannel(servedOptions, principal, 'legacy', announcements)
     const clientInfo = { name: 'attached', version: '1' }
     const params = { protocolVersion: revision() ?? '2025-11-25', capabilities: {}, clientInfo }
     await channel.request({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
@@ -57,7 +57,7 @@ export function createMethodResponder(view: View, options: AttachedOptions): Met
   }
   const channelOf = (): Promise<Channel> => {
     if (revision() === modernRevision) {
-      channels.modern ??= openViewChannel(served, principal, 'modern')
+      channels.modern ??= openViewChannel(servedOptions, principal, 'modern')
       return channels.modern
     }
     channels.legacy ??= openLegacy()

@@ -127,7 +127,7 @@ export async function writeStreamed(
     response.writeHead(200, headers)
     if (blob.isInMemory === true) cutWhenSlow(response, blob.length)
     response.write(head)
-    let written = around
+    let length = around
     /** The last bytes of the pieces so far, which are fewer than three. */
     let rest: Uint8Array = Buffer.alloc(0)
     for await (const piece of blob[blobStreamKey]) {
@@ -136,9 +136,9 @@ export async function writeStreamed(
       const whole = bytes.length - (bytes.length % 3)
       for (let from = 0; from < whole; from += groupBytes) {
         const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
-        written += text.length
+        length += text.length
         // Redaction can make the content longer, and so the answer longer than the limit.
-        if (written > limit) response.destroy()
+        if (length > limit) response.destroy()
         else if (!response.write(text, 'latin1')) await drained(response)
         if (response.destroyed) return
       }
@@ -264,10 +264,10 @@ function cutWhenSlow(response: HttpResponse, bytes = response.writableLength): v
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()
-    const done = () => {
-      response.off('drain', done).off('close', done)
+    const finish = () => {
+      response.off('drain', finish).off('close', finish)
       resolve()
     }
-    response.on('drain', done).on('close', done)
+    response.on('drain', finish).on('close', finish)
   })
 }

@@ -79,11 +79,11 @@ export async function openViewChannel(
   const scrubAnswer = createAnswerScrubber(options.scrubber)
   let channel: Channel | undefined
   const revision = () => channel?.revision
-  const seen = options.view(principal)
+  const callerView = options.view(principal)
   const facts = { principal, transport, revision }
-  const view = audit === undefined ? seen : auditedView(seen, audit, facts)
+  const view = audit === undefined ? callerView : auditedView(callerView, audit, facts)
   const { tools: toolsOf, profileOf } = options
-  const given =
+  const clientOffers =
     profileOf === undefined
       ? undefined
       : createClientOffers({
@@ -94,13 +94,13 @@ export async function openViewChannel(
           ...defined({ readingTools: options.readingTools, explorerApp: options.explorerApp }),
         })
   const tools = async (client: ClientName | undefined, signal: AbortSignal, soon = false) => {
-    const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
+    const own = [...(toolsOf?.(principal) ?? []), ...(clientOffers?.tools(client) ?? [])]
     const reserved = new Set([...ownToolNames, ...own.map(({ name }) => name)])
     const { tools: others = [], ...rest } = (await view.tools?.list(reserved, { signal, soon })) ?? {}
     const all = [...own, ...others]
     return { tools: audit === undefined ? all : all.map((tool) => auditedTool(tool, audit, facts)), ...rest }
   }
-  const hasTools = toolsOf !== undefined || given !== undefined || view.tools !== undefined
+  const hasTools = toolsOf !== undefined || clientOffers !== undefined || view.tools !== undefined
   const toolbox = hasTools ? { principal, tools } : undefined
   const outbox =
     era === 'legacy' && announcements !== undefined
@@ -125,7 +125,7 @@ export async function openViewChannel(
     ...{ era, log, scrubAnswer, timeoutMs, onClose, retell },
     view,
     opening: options.opening,
-    ...(given === undefined ? {} : { viewOf: given.view, noteOf: given.note }),
+    ...(clientOffers === undefined ? {} : { viewOf: clientOffers.view, noteOf: clientOffers.note }),
   })
   return channel
 }
@@ -158,8 +158,8 @@ function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefin
     remove: (uri) => {
       const before = subscription.uris
       subscription.remove(uri)
-      const left = new Set(subscription.uris)
-      for (const spelled of before) if (!left.has(spelled)) outbox.drop(spelled)
+      const remainingUris = new Set(subscription.uris)
+      for (const spelled of before) if (!remainingUris.has(spelled)) outbox.drop(spelled)
     },
     close: subscription.close,
   }
@@ -222,9 +222,9 @@ function createTelemetry(
   const histograms = new Map<string, Histogram>()
   const histogramOf = (metric: string): Histogram => {
     const advice = { explicitBucketBoundaries: boundaries }
-    const known = histograms.get(metric) ?? meter.createHistogram(metric, { unit: 's', advice })
-    histograms.set(metric, known)
-    return known
+    const histogram = histograms.get(metric) ?? meter.createHistogram(metric, { unit: 's', advice })
+    histograms.set(metric, histogram)
+    return histogram
   }
   /** Whether an instrumentation of HTTP has begun a span in the trace already. That span is then the parent. */
   const isActive = ({ traceparent }: TraceContext) =>
@@ -234,7 +234,7 @@ function createTelemetry(
     run: (spanName, { kind, attributes = {}, parent, duration }, work) => {
       const within =
         parent === undefined || isActive(parent) ? context.active() : propagation.extract(context.active(), parent)
-      const begun = performance.now()
+      const start = performance.now()
       const all: Attributes = { ...attributes }
       return tracer.startActiveSpan(spanName, { kind: kinds[kind], attributes }, within, async (span) => {
         const fail = (type: string) => {
@@ -250,7 +250,7 @@ function createTelemetry(
           throw error
         } finally {
           span.end()
-          if (duration !== undefined) histogramOf(duration).record((performance.now() - begun) / 1000, all)
+          if (duration !== undefined) histogramOf(duration).record((performance.now() - start) / 1000, all)
         }
       })
     },

@@ -43,19 +43,19 @@ export function withSkills(view: View, options: SkillsOptions): View {
 export function skillsOf(view: View, options: SkillsOptions): SkillView {
   const { digests = createDigests(), log = () => {} } = options
   const roots = [...new Set(options.below.map((uri) => parseAddress(uri).text))].sort()
-  const told = new Set<string>()
+  const announcedUris = new Set<string>()
 
   const tell = (uri: string, fault: string): void => {
-    if (told.has(`${uri} ${fault}`)) return
-    if (told.size >= 1000) told.clear()
-    told.add(`${uri} ${fault}`)
+    if (announcedUris.has(`${uri} ${fault}`)) return
+    if (announcedUris.size >= 1000) announcedUris.clear()
+    announcedUris.add(`${uri} ${fault}`)
     log('warn', 'a directory with a SKILL.md is not a skill', { uri, fault })
   }
 
   const skill = async (uri: string, files: readonly Resource[], signal: AbortSignal | undefined) => {
-    const found = await skillAt(uri, files, view, digests, signal)
-    if (!('fault' in found)) return found
-    tell(uri, found.fault)
+    const skill = await skillAt(uri, files, view, digests, signal)
+    if (!('fault' in skill)) return skill
+    tell(uri, skill.fault)
     return undefined
   }
 
@@ -77,8 +77,8 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
   }
 
   return {
-    list: async (query, given): Promise<Page<Skill>> => {
-      const { signal } = given ?? {}
+    list: async (query, callOptions): Promise<Page<Skill>> => {
+      const { signal } = callOptions ?? {}
       const after = query?.cursor === undefined ? undefined : openCursor(query.cursor)
       const { files, unavailable } = await gather(signal)
       const missing = unavailable.length === 0 ? {} : { unavailable }
@@ -90,24 +90,24 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
         const last = items.at(-1)
         if (last !== undefined && (items.length >= maxPage || length > maxPageLength))
           return { items, nextCursor: sealCursor(last.uri), cache, ...missing }
-        const found = await skill(uri, files, signal)
-        if (found === undefined) continue
-        items.push(found)
-        length += JSON.stringify(found).length
+        const foundSkill = await skill(uri, files, signal)
+        if (foundSkill === undefined) continue
+        items.push(foundSkill)
+        length += JSON.stringify(foundSkill).length
       }
       return { items, cache, ...missing }
     },
-    get: async (given, options: CallOptions = {}) => {
-      const uri = canonical(given)
+    get: async (address, options: CallOptions = {}) => {
+      const uri = canonical(address)
       const isBelow = uri !== undefined && roots.some((root) => uri.startsWith(`${root}/`))
       if (!isBelow) throw notFound('no skills are looked for there')
       const files = await filesBelow(directoryOf(uri), view, options.signal).catch((error: unknown) => {
         // A URI that is not in a directory is not a skill.
         throw isResourceError(error, 'invalid') ? notFound('it is not in a directory') : error
       })
-      const found = files.some((file) => file.uri === uri) ? await skill(uri, files, options.signal) : undefined
-      if (found === undefined) throw notFound('it is not a skill')
-      return { skill: found, cache }
+      const foundSkill = files.some((file) => file.uri === uri) ? await skill(uri, files, options.signal) : undefined
+      if (foundSkill === undefined) throw notFound('it is not a skill')
+      return { skill: foundSkill, cache }
     },
   }
 }
@@ -115,9 +115,9 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
 const isSkillUri = (uri: string) => uri.endsWith(`/${skillFileName}`)
 
 /** Returns the canonical spelling of the URI of a `SKILL.md`; `undefined` for any other URI. */
-function canonical(given: string): string | undefined {
+function canonical(uri: string): string | undefined {
   try {
-    const { scheme, authority, segments, directory, query } = parseUri(given)
+    const { scheme, authority, segments, directory, query } = parseUri(uri)
     if (directory || query !== undefined || scheme === 'data' || segments.at(-1) !== skillFileName) return undefined
     return formatUri(parseAddress(`${scheme}://${authority}${authority === '' ? '/' : ''}`), segments.join('/'))
   } catch (error) {
@@ -152,7 +152,7 @@ const maxListedBytes = 1024 * 1024
  * `SKILL.md` of over 1 MiB, or at the root of the mount, stays as it is.
  */
 export function describeSkills(provider: Provider): Provider {
-  const known = createLruCache<Partial<Entry>>(2000)
+  const cache = createLruCache<Partial<Entry>>(2000)
 
   /** Resolves to undefined after an error that may pass. */
   const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry> | undefined> => {
@@ -173,9 +173,9 @@ export function describeSkills(provider: Provider): Provider {
   const describe = async (entry: Entry, context: Context): Promise<Entry> => {
     if (!isNestedSkillFile(entry.path)) return entry
     const key = entry.version === undefined ? undefined : `${entry.version}/${entry.path}`
-    const facts = (key === undefined ? undefined : known.get(key)) ?? (await factsOf(entry, context))
+    const facts = (key === undefined ? undefined : cache.get(key)) ?? (await factsOf(entry, context))
     if (facts === undefined) return entry
-    if (key !== undefined) known.set(key, facts)
+    if (key !== undefined) cache.set(key, facts)
     return { ...entry, ...facts }
   }
 

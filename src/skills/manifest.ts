@@ -26,16 +26,16 @@ interface Read extends SkillFile {
 
 /** Creates a cache of digests. A file without a version is read each time. */
 export function createDigests(): DigestCache {
-  const known = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
+  const cache = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
     of: async (file, view, signal) => {
       const key = file.version === undefined ? undefined : `${file.version} ${file.uri}`
-      const found = key === undefined ? undefined : known.get(key)
+      const found = key === undefined ? undefined : cache.get(key)
       if (found !== undefined) return found
       const read = await readOne(file.uri, view, signal)
       // A different version means that the file has changed since it was listed.
       const isListed = read?.version === undefined || read.version === file.version
-      if (read !== undefined && key !== undefined && isListed) known.set(key, read.file)
+      if (read !== undefined && key !== undefined && isListed) cache.set(key, read.file)
       return read?.file
     },
   }
@@ -111,16 +111,16 @@ export async function skillAt(
   let text: string | undefined
   let bytes = 0
   for (const file of own) {
-    const read = await digests.of(file, view, signal).catch((error: unknown) => {
+    const digest = await digests.of(file, view, signal).catch((error: unknown) => {
       if (isResourceError(error, 'too-large') || isResourceError(error, 'invalid')) return 'unreadable'
       throw error
     })
-    if (read === undefined) continue
-    if (typeof read === 'string') return { fault: 'one of its files cannot be read' }
-    bytes += read.size
+    if (digest === undefined) continue
+    if (typeof digest === 'string') return { fault: 'one of its files cannot be read' }
+    bytes += digest.size
     if (bytes > skillLimits.bytes) return tooLarge
-    resources.push({ uri: read.uri, digest: read.digest, size: read.size })
-    if (read.uri === uri) text = read.text
+    resources.push({ uri: digest.uri, digest: digest.digest, size: digest.size })
+    if (digest.uri === uri) text = digest.text
   }
   if (text === undefined) return { fault: `its ${skillFileName} is not text` }
   const name = decodeURIComponent(directory.slice(directory.lastIndexOf('/') + 1))
@@ -200,12 +200,12 @@ const isTexts = (value: unknown) =>
 
 /** Whether any value has an explicit type tag. YAML parsers interpret tags differently. */
 function hasTags(document: Document): boolean {
-  let found = false
+  let isFound = false
   visit(document, (_key, node) => {
-    found ||= isNode(node) && node.tag !== undefined
-    return found ? visit.BREAK : undefined
+    isFound ||= isNode(node) && node.tag !== undefined
+    return isFound ? visit.BREAK : undefined
   })
-  return found
+  return isFound
 }
 
 /** Whether a value remains the same when it is written as JSON and parsed again. */

@@ -46,28 +46,28 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
 
   /** Reads the rows after a revision, oldest first. Undefined if some of them are missing, or there are too many. */
   const rowsAfter = async (after: { readonly revision: number; readonly seenAt: number }) => {
-    const found: Row[] = []
+    const newRows: Row[] = []
     for (let limit: number = firstRows; ; limit = Math.min(limit * 4, mostRows)) {
-      const oldest = found.at(-1)
+      const oldest = newRows.at(-1)
       const page = await rows.list({
         newest: true,
         limit,
         values: true,
         ...(oldest === undefined ? {} : { before: oldest.revision }),
       })
-      const known = page.findIndex(({ revision }) => revision <= after.revision)
-      found.push(...(known < 0 ? page : page.slice(0, known)))
+      const index = page.findIndex(({ revision }) => revision <= after.revision)
+      newRows.push(...(index < 0 ? page : page.slice(0, index)))
       // Rows are removed after a time, so the last read row may be missing for its age alone. Otherwise the table has lost rows.
       const isEvicted = performance.now() - after.seenAt > keepMs / 2
-      if (known >= 0) return page[known]?.revision === after.revision || isEvicted ? found.reverse() : undefined
-      if (page.length < limit) return after.revision === 0 || isEvicted ? found.reverse() : undefined
-      if (found.length > maxRows) return undefined
+      if (index >= 0) return page[index]?.revision === after.revision || isEvicted ? newRows.reverse() : undefined
+      if (page.length < limit) return after.revision === 0 || isEvicted ? newRows.reverse() : undefined
+      if (newRows.length > maxRows) return undefined
     }
   }
 
   const newestRevision = async () => (await rows.list({ newest: true, limit: 1 }))[0]?.revision ?? 0
 
-  const read = async (): Promise<void> => {
+  const readChanges = async (): Promise<void> => {
     const now = performance.now()
     if (last === undefined) {
       last = { revision: await newestRevision(), seenAt: performance.now() }
@@ -103,7 +103,7 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
         })
       return next
     }
-    running = read()
+    running = readChanges()
       .catch((error: unknown) => {
         if (!behind && !closing.aborted) log('warn', 'the changes of the other replicas cannot be read now', { error })
         behind = true
@@ -136,9 +136,9 @@ export function rowValueOf(changes: ReadonlyMap<string, readonly Change[]>): Uin
 
 /** Parses the value of a row. Unknown members of a newer version are ignored. */
 function* changesIn(value: Uint8Array): Generator<readonly [source: string, changes: readonly Change[]]> {
-  const parsed = jsonIn(Buffer.from(value).toString())
-  if (typeof parsed !== 'object' || parsed === null) return
-  for (const [source, changes] of Object.entries(parsed))
+  const json = jsonIn(Buffer.from(value).toString())
+  if (typeof json !== 'object' || json === null) return
+  for (const [source, changes] of Object.entries(json))
     if (Array.isArray(changes)) yield [source, changes.map(changeOf)]
 }
 

@@ -74,11 +74,11 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   return {
     publish: outgoing.publish,
     follow: async (source, hear) => {
-      const heard = followers.get(source) ?? new Set()
-      followers.set(source, heard.add(hear))
+      const listeners = followers.get(source) ?? new Set()
+      followers.set(source, listeners.add(hear))
       const stop = () => {
-        heard.delete(hear)
-        if (heard.size === 0 && followers.get(source) === heard) followers.delete(source)
+        listeners.delete(hear)
+        if (listeners.size === 0 && followers.get(source) === listeners) followers.delete(source)
       }
       try {
         await begin()
@@ -124,13 +124,13 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
 
   const add = (source: string, changes: readonly Change[]): Promise<void> => {
     waiting ??= createBatch()
-    const known = waiting.changes.get(source) ?? []
-    const isEverything = known.length + changes.length > maxWaiting
-    waiting.changes.set(source, isEverything ? [{}] : [...known, ...changes])
+    const earlier = waiting.changes.get(source) ?? []
+    const isEverything = earlier.length + changes.length > maxWaiting
+    waiting.changes.set(source, isEverything ? [{}] : [...earlier, ...changes])
     last = waiting.promise
     return last
   }
-  const put = async (row: NewRow): Promise<void> => {
+  const putRow = async (row: NewRow): Promise<void> => {
     try {
       await rows.put(row)
       failing = false
@@ -145,7 +145,7 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
     for (let batch = waiting; batch !== undefined && !signal.aborted; batch = waiting) {
       waiting = undefined
       const row = { key: `${origin}/${++count}`, value: rowValueOf(batch.changes) }
-      await retryUntilDone(() => put(row), signal)
+      await retryUntilDone(() => putRow(row), signal)
       batch.resolve()
       await sleep(spacingMs, signal)
     }
@@ -155,9 +155,9 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
   return {
     publish: async (source: string, changes: readonly Change[]): Promise<boolean> => {
       if (changes.length === 0) return true
-      const written = add(source, changes)
+      const writing = add(source, changes)
       if (!isWriting) void write()
-      return Promise.race([written.then(() => true), sleep(patienceMs).then(() => false)])
+      return Promise.race([writing.then(() => true), sleep(patienceMs).then(() => false)])
     },
     close: (): Promise<void> => Promise.race([last, sleep(patienceMs)]),
   }

@@ -72,9 +72,9 @@ export function createRowParser<Columns extends Readonly<Record<string, (value: 
 ) {
   const all = Object.entries(columns)
   return (row: Readonly<Record<string, unknown>>) => {
-    const read: Record<string, unknown> = {}
-    for (const [name, convert] of all) read[name] = convert(row[name])
-    return read as { readonly [Name in keyof Columns]: ReturnType<Columns[Name]> }
+    const values: Record<string, unknown> = {}
+    for (const [name, convert] of all) values[name] = convert(row[name])
+    return values as { readonly [Name in keyof Columns]: ReturnType<Columns[Name]> }
   }
 }
 
@@ -94,7 +94,7 @@ export interface SqlDialect {
 /** Returns the statement of `list`, with its values. */
 export function listSql(dialect: SqlDialect, collection: string, query: RowQuery) {
   const values: (string | number)[] = []
-  const value = (given: string | number) => dialect.parameter(values.push(given))
+  const value = (value: string | number) => dialect.parameter(values.push(value))
   const { prefix = '', after, term, newest = false, before } = query
   const home = `(select id from ${dialect.table('collections')} where name = ${value(collection)})`
   const from =
@@ -156,8 +156,14 @@ export function createChangeQueue(onChange: () => void) {
   return {
     /** Yields changes from now on. Ends when the signal aborts, or with `close`. */
     listen: (collection: string, signal: AbortSignal): AsyncIterable<RowChange> => {
-      const { aborted: ended } = signal
-      const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createAutoResetEvent() }
+      const { aborted: isEnded } = signal
+      const listener: Listener = {
+        collection,
+        keys: new Set(),
+        anything: false,
+        ended: isEnded,
+        event: createAutoResetEvent(),
+      }
       const stop = () => end(listener)
       if (!listener.ended) {
         listeners.add(listener)

@@ -51,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 /** A store over an engine: the code that both engines share. */
 function storeOver(engine: Engine): Store {
-  const held = new Set<() => Promise<void>>()
+  const releases = new Set<() => Promise<void>>()
   let closed: Promise<void> | undefined
 
   const open = () => {
@@ -72,10 +72,10 @@ function storeOver(engine: Engine): Store {
       checkLease(name, ttlMs)
       const lease = await holdLease(engine, name, ttlMs)
       if (lease === undefined) return undefined
-      held.add(lease.release)
-      const gone = () => void held.delete(lease.release)
-      lease.signal.addEventListener('abort', gone, { once: true })
-      return { signal: lease.signal, release: () => lease.release().finally(gone) }
+      releases.add(lease.release)
+      const forget = () => void releases.delete(lease.release)
+      lease.signal.addEventListener('abort', forget, { once: true })
+      return { signal: lease.signal, release: () => lease.release().finally(forget) }
     },
     watch: async (collection, signal) => {
       open()
@@ -83,7 +83,7 @@ function storeOver(engine: Engine): Store {
       return engine.watch(collection, signal)
     },
     close: () => {
-      closed ??= Promise.allSettled([...held].map((release) => release())).then(() => engine.close())
+      closed ??= Promise.allSettled([...releases].map((release) => release())).then(() => engine.close())
       return closed
     },
   }
@@ -114,8 +114,8 @@ function collectionOf(engine: Engine, name: string, open: () => void): Collectio
     },
     similar: async (terms, limit) => {
       open()
-      const known = normalizeTerms(terms).slice(0, storeLimits.similarTerms)
-      return known.length === 0 ? [] : engine.similar(name, known, normalizeLimit(limit))
+      const queryTerms = normalizeTerms(terms).slice(0, storeLimits.similarTerms)
+      return queryTerms.length === 0 ? [] : engine.similar(name, queryTerms, normalizeLimit(limit))
     },
     size: async () => {
       open()
@@ -142,20 +142,20 @@ async function holdLease(engine: Engine, name: string, ttlMs: number): Promise<L
   const holder = randomUUID()
   let renewed = performance.now()
   if (!(await engine.takeLease(name, holder, ttlMs))) return undefined
-  const lost = new AbortController()
-  let ended = false
+  const lossController = new AbortController()
+  let isEnded = false
   let timer: NodeJS.Timeout | undefined
   let end: NodeJS.Timeout | undefined
 
   const stop = () => {
-    ended = true
+    isEnded = true
     clearTimeout(timer)
     clearTimeout(end)
   }
   const lose = () => {
-    if (ended) return
+    if (isEnded) return
     stop()
-    lost.abort()
+    lossController.abort()
     // The last request may still have renewed the lease at the store.
     engine.dropLease(name, holder).catch(() => {})
   }
@@ -169,23 +169,23 @@ async function holdLease(engine: Engine, name: string, ttlMs: number): Promise<L
     end.unref()
   }
   const renew = async () => {
-    const asked = performance.now()
-    const held = await engine.renewLease(name, holder, ttlMs).catch(() => undefined)
-    if (ended) return
-    if (held === false) return lose()
-    if (held === true) {
-      renewed = asked
+    const start = performance.now()
+    const isHeld = await engine.renewLease(name, holder, ttlMs).catch(() => undefined)
+    if (isEnded) return
+    if (isHeld === false) return lose()
+    if (isHeld === true) {
+      renewed = start
       expect()
     }
-    wait(held === true ? ttlMs / 3 : Math.min(ttlMs / 10, 1000))
+    wait(isHeld === true ? ttlMs / 3 : Math.min(ttlMs / 10, 1000))
   }
   expect()
   wait(ttlMs / 3)
 
   return {
-    signal: lost.signal,
+    signal: lossController.signal,
     release: async () => {
-      if (ended) return
+      if (isEnded) return
       stop()
       await engine.dropLease(name, holder)
     },

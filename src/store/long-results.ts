@@ -55,12 +55,12 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
     for (const name of names) await rows.delete(bodyKey(owner, id, name))
   }
   const keptByAll = async (): Promise<readonly StoredResult[]> => {
-    const found = (await listed(rows, ofFacts)).map((row): StoredResult => {
+    const storedResults = (await listed(rows, ofFacts)).map((row): StoredResult => {
       const [, owner = '', id = ''] = row.key.split('/')
       const { bytes, files } = factsIn(row)
       return { id, owner, bytes, names: files.map(({ name }) => name), revision: row.revision }
     })
-    return found.sort((a, b) => a.revision - b.revision)
+    return storedResults.sort((a, b) => a.revision - b.revision)
   }
 
   return {
@@ -82,8 +82,8 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
       return resultOf(row)
     },
     list: async (principal) => {
-      const found = await listed(rows, `${ofFacts}${ownerOf(principal)}/`)
-      return found.sort((a, b) => a.revision - b.revision).map(resultOf)
+      const resultRows = await listed(rows, `${ofFacts}${ownerOf(principal)}/`)
+      return resultRows.sort((a, b) => a.revision - b.revision).map(resultOf)
     },
     get: async (principal, id) => {
       const row = idForm.test(id) ? await rows.get(`${ofFacts}${ownerOf(principal)}/${id}`) : undefined
@@ -103,26 +103,26 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
  */
 function writerFor(rows: Collection, keepMs: number, now: () => number): (row: NewRow) => Promise<Row> {
   let skew = 0
-  const put = async (row: NewRow, expires: number): Promise<Row> => {
-    const written = await rows.put({ ...row, expires })
-    if (written === undefined) throw new Error('The store wrote no row, although the write has no condition.')
-    return written
+  const putRow = async (row: NewRow, expires: number): Promise<Row> => {
+    const newRow = await rows.put({ ...row, expires })
+    if (newRow === undefined) throw new Error('The store wrote no row, although the write has no condition.')
+    return newRow
   }
   return async (row) => {
     const expires = now() + skew + keepMs
-    const written = await put(row, expires)
-    const off = written.modified + keepMs - expires
-    if (Math.abs(off) <= maxSkewMs) return written
+    const newRow = await putRow(row, expires)
+    const off = newRow.modified + keepMs - expires
+    if (Math.abs(off) <= maxSkewMs) return newRow
     skew += off
-    return put(row, expires + off)
+    return putRow(row, expires + off)
   }
 }
 
 /** Reads all rows whose keys begin with a prefix, with their values. */
 async function listed(rows: Collection, prefix: string): Promise<Row[]> {
-  const found: Row[] = []
-  for await (const row of rowsIn(rows, { prefix, limit: page, values: true })) found.push(row)
-  return found
+  const foundRows: Row[] = []
+  for await (const row of rowsIn(rows, { prefix, limit: page, values: true })) foundRows.push(row)
+  return foundRows
 }
 
 /** The name of a principal in keys: a digest, because ids may have any length and any characters. */

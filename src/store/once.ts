@@ -55,14 +55,14 @@ export async function once(
   shared.set(store, mine)
   const { ttlMs = 10_000, waitMs = 300_000 } = options
   const name = leaseName(collection, key)
-  const wanted = { store, rows: store.collection(collection), key, compute, name, ttlMs, waitMs }
-  const found = mine.get(name) ?? startComputation(mine, name, (abort) => settle(wanted, abort))
-  found.callers++
+  const computation = { store, rows: store.collection(collection), key, compute, name, ttlMs, waitMs }
+  const running = mine.get(name) ?? startComputation(mine, name, (abort) => settle(computation, abort))
+  running.callers++
   try {
-    return await untilAborted(found.outcome, signal)
+    return await untilAborted(running.outcome, signal)
   } finally {
-    found.callers--
-    if (found.callers === 0) found.abort.abort(signal?.reason)
+    running.callers--
+    if (running.callers === 0) running.abort.abort(signal?.reason)
   }
 }
 
@@ -73,12 +73,12 @@ function startComputation(
 ): Shared {
   const abort = new AbortController()
   // A caller that arrives after all callers have left begins a new computation.
-  const forget = () => mine.get(name) === made && mine.delete(name)
-  const made: Shared = { outcome: run(abort.signal).finally(forget), abort, callers: 0 }
-  made.outcome.catch(() => {})
+  const forget = () => mine.get(name) === sharedRun && mine.delete(name)
+  const sharedRun: Shared = { outcome: run(abort.signal).finally(forget), abort, callers: 0 }
+  sharedRun.outcome.catch(() => {})
   abort.signal.addEventListener('abort', forget, { once: true })
-  mine.set(name, made)
-  return made
+  mine.set(name, sharedRun)
+  return sharedRun
 }
 
 /** The name is a digest, because a collection and a key together may be too long for the name of a lease. */
@@ -99,28 +99,28 @@ interface Computation {
   readonly waitMs: number
 }
 
-async function settle(wanted: Computation, signal: AbortSignal): Promise<OnceOutcome> {
-  const stored = await lookUp(wanted)
-  if (stored !== undefined) return stored
-  const end = performance.now() + wanted.waitMs
+async function settle(computation: Computation, signal: AbortSignal): Promise<OnceOutcome> {
+  const outcome = await lookUp(computation)
+  if (outcome !== undefined) return outcome
+  const end = performance.now() + computation.waitMs
   const leaving = new AbortController()
   let othersHaveEnded: ((ms: number) => Promise<void>) | undefined
   try {
     for (;;) {
       signal.throwIfAborted()
-      const lease = await takeLease(wanted)
+      const lease = await takeLease(computation)
       // Another process may have computed it, and released the lease, since the last look.
-      const found = othersHaveEnded === undefined && lease === undefined ? undefined : await lookUp(wanted)
-      if (found !== undefined) {
+      const outcome = othersHaveEnded === undefined && lease === undefined ? undefined : await lookUp(computation)
+      if (outcome !== undefined) {
         if (lease !== undefined && lease !== 'gone') await giveBack(lease)
-        return found
+        return outcome
       }
-      if (lease !== undefined) return await computeHolding(wanted, lease, signal)
+      if (lease !== undefined) return await computeHolding(computation, lease, signal)
       if (performance.now() > end) throw storeError('busy')
       // A release after this point is notified, so the next round does not miss it.
       if (othersHaveEnded === undefined)
-        othersHaveEnded = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
-      else await othersHaveEnded(Math.min(wanted.ttlMs, end - performance.now()))
+        othersHaveEnded = await watchOthers(computation, AbortSignal.any([signal, leaving.signal]))
+      else await othersHaveEnded(Math.min(computation.ttlMs, end - performance.now()))
     }
   } finally {
     leaving.abort()
@@ -148,20 +148,26 @@ async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | '
 }
 
 /** Computes the value under a lease. If the lease is lost meanwhile, a second computation may run. The first result is kept. */
-async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
+async function computeHolding(
+  computation: Computation,
+  lease: Lease | 'gone',
+  signal: AbortSignal,
+): Promise<OnceOutcome> {
   try {
-    const made = await wanted.compute(signal)
-    return (await putIfAbsent(wanted, made)) ?? { value: made.value, row: undefined, computed: true }
+    const computedValue = await computation.compute(signal)
+    return (
+      (await putIfAbsent(computation, computedValue)) ?? { value: computedValue.value, row: undefined, computed: true }
+    )
   } finally {
     if (lease !== 'gone') await giveBack(lease)
   }
 }
 
 /** Stores a value unless there is one already, and returns the stored one. Undefined if the store cannot be used. */
-async function putIfAbsent({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
+async function putIfAbsent({ rows, key }: Computation, computedValue: OnceValue): Promise<OnceOutcome | undefined> {
   try {
-    const written = await rows.put({ ...made, key }, { absent: true })
-    const row = written ?? (await rows.get(key))
+    const newRow = await rows.put({ ...computedValue, key }, { absent: true })
+    const row = newRow ?? (await rows.get(key))
     return row === undefined ? undefined : { value: row.value, row, computed: true }
   } catch (error) {
     // A computed value is returned even if it cannot be stored.

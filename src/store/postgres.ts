@@ -78,12 +78,12 @@ function operationsOn(ask: RunStatement, schema: string): AsPromises<CollectionO
   const home = `(select id from ${schema}.collections where name = $1)`
   return {
     get: async (collection, key) => {
-      const [found] = await ask(
+      const [row] = await ask(
         `select ${dialect.columns(true)} from ${schema}.rows r where r.collection = ${home} and r.key = $2
          and (r.expires is null or r.expires > ${dialect.now})`,
         [collection, key],
       )
-      return found === undefined ? undefined : decodeRow(found)
+      return row === undefined ? undefined : decodeRow(row)
     },
     put: async (collection, row, condition) => {
       const { key, value, expires, terms } = row
@@ -95,42 +95,42 @@ function operationsOn(ask: RunStatement, schema: string): AsPromises<CollectionO
     },
     delete: async (collection, key, condition) => {
       const values = [collection, key, ...conditionOf(condition)]
-      const [found] = await ask(`select ${schema}.delete($1, $2, $3, $4) as done`, values)
-      return found?.done === true
+      const [row] = await ask(`select ${schema}.delete($1, $2, $3, $4) as done`, values)
+      return row?.done === true
     },
     list: async (collection, query) => {
       const { sql, values } = listSql(dialect, collection, query)
       return (await ask(sql, values)).map(decodeRow)
     },
     similar: async (collection, terms, limit) => {
-      const found = await ask(similarSql(schema, dialect.now), [collection, terms, limit])
-      return found.map(({ key, shared }) => ({ key: String(key), shared: Number(shared) }))
+      const rows = await ask(similarSql(schema, dialect.now), [collection, terms, limit])
+      return rows.map(({ key, shared }) => ({ key: String(key), shared: Number(shared) }))
     },
     size: async (collection) => {
-      const [found] = await ask(`select rows, bytes from ${schema}.collections where name = $1`, [collection])
-      return { rows: Number(found?.rows ?? 0), bytes: Number(found?.bytes ?? 0) }
+      const [row] = await ask(`select rows, bytes from ${schema}.collections where name = $1`, [collection])
+      return { rows: Number(row?.rows ?? 0), bytes: Number(row?.bytes ?? 0) }
     },
     evict: async (collection, { rows = null, bytes = null, age = null }) => {
       const values = [collection, rows, bytes, age, batch]
-      const found = await ask(`select ${schema}.evict($1, $2, $3, $4, $5) as key`, values)
-      return found.map(({ key }) => String(key))
+      const keyRows = await ask(`select ${schema}.evict($1, $2, $3, $4, $5) as key`, values)
+      return keyRows.map(({ key }) => String(key))
     },
     takeLease: async (name, holder, ttlMs) => {
-      const found = await ask(
+      const rows = await ask(
         `insert into ${schema}.leases as l (name, holder, expires) values ($1, $2, ${schema}.now_ms() + $3::bigint)
          on conflict (name) do update set holder = excluded.holder, expires = excluded.expires
          where l.expires <= ${schema}.now_ms() returning name`,
         [name, holder, Math.ceil(ttlMs)],
       )
-      return found.length > 0
+      return rows.length > 0
     },
     renewLease: async (name, holder, ttlMs) => {
-      const found = await ask(
+      const rows = await ask(
         `update ${schema}.leases set expires = ${schema}.now_ms() + $3::bigint where name = $1 and holder = $2
          returning name`,
         [name, holder, Math.ceil(ttlMs)],
       )
-      return found.length > 0
+      return rows.length > 0
     },
     dropLease: async (name, holder) => {
       await ask(
@@ -184,8 +184,8 @@ function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-function decodeRow(found: PostgresRow): Row {
-  const { key, revision, created, modified, expires, terms, value } = found
+function decodeRow(row: PostgresRow): Row {
+  const { key, revision, created, modified, expires, terms, value } = row
   return {
     key: String(key),
     value: value instanceof Uint8Array ? new Uint8Array(value) : new Uint8Array(),
@@ -223,14 +223,14 @@ async function migrate(
   if ((await readSchemaVersion(name, quoted, ask)) === steps.length) return
   await within(async (inside) => {
     await inside(`select pg_advisory_xact_lock(hashtext('hikidashi'), hashtext($1))`, [name])
-    const found = await readSchemaVersion(name, quoted, inside)
-    if (found > steps.length)
+    const schemaVersion = await readSchemaVersion(name, quoted, inside)
+    if (schemaVersion > steps.length)
       throw valueError(
-        `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${steps.length}. Update hikidashi, or name another schema.`,
+        `A newer hikidashi wrote the store: its version is ${schemaVersion}, and this hikidashi reads up to ${steps.length}. Update hikidashi, or name another schema.`,
         'configuration',
       )
-    if (found === 0) await make(name, quoted, inside)
-    for (const step of steps.slice(found)) await inside(step)
+    if (schemaVersion === 0) await make(name, quoted, inside)
+    for (const step of steps.slice(schemaVersion)) await inside(step)
     await inside(`update ${quoted}.meta set version = $1`, [steps.length])
   })
 }
@@ -243,18 +243,18 @@ async function readSchemaVersion(name: string, quoted: string, ask: RunStatement
     [name],
   )
   if (there === undefined) return 0
-  const [found] = await ask(`select version from ${quoted}.meta`)
-  if (typeof found?.version !== 'number') throw storeError('damaged', 'no version')
-  return found.version
+  const [row] = await ask(`select version from ${quoted}.meta`)
+  if (typeof row?.version !== 'number') throw storeError('damaged', 'no version')
+  return row.version
 }
 
 async function make(name: string, quoted: string, ask: RunStatement): Promise<void> {
-  const found = await ask(
+  const rows = await ask(
     'select count(c.oid)::int as n from pg_namespace s left join pg_class c on c.relnamespace = s.oid where s.nspname = $1 group by s.oid',
     [name],
   )
-  if (found.length === 0) await ask(`create schema ${quoted}`)
-  else if (found[0]?.n !== 0)
+  if (rows.length === 0) await ask(`create schema ${quoted}`)
+  else if (rows[0]?.n !== 0)
     throw valueError('The schema of the store has tables of another program. Name another schema.', 'configuration')
   await ask(`create table ${quoted}.meta (version integer not null)`)
   await ask(`insert into ${quoted}.meta values (0)`)

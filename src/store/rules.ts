@@ -154,9 +154,9 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
       open()
       if (texts.length > storeLimits.texts)
         throw valueError(`At most ${storeLimits.texts} texts are put at once.`, 'too-many')
-      const checked = texts.map(checkNew)
+      const checkedTexts = texts.map(checkNew)
       // If a key occurs twice, the last text counts, as if they were put one after the other.
-      const last = [...new Map(checked.map((text) => [text.key, text])).values()]
+      const last = [...new Map(checkedTexts.map((text) => [text.key, text])).values()]
       if (last.length > 0) await engine.textsPut(name, last)
     },
     remove: async (keys) => {

@@ -34,16 +34,16 @@ export async function openSqlite({ file, orMemory = false }: SqliteStore['sqlite
 }
 
 function engineOver(thread: ReturnType<typeof createThread>): Engine {
-  let looked: () => void = () => {}
+  let onLook: () => void = () => {}
   const ask = <Name extends keyof SqliteOperations>(name: Name) =>
     ((...values: readonly unknown[]) => {
       const answer = thread.ask(name, values)
-      if (writing.has(name)) answer.then(looked, () => {})
+      if (writing.has(name)) answer.then(onLook, () => {})
       return answer
     }) as AsPromises<SqliteOperations>[Name]
 
   const watching = createWatching(ask('changes'))
-  looked = watching.look
+  onLook = watching.look
   return {
     get: ask('get'),
     put: ask('put'),
@@ -80,13 +80,13 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
 /** Polls for changes of other processes while a listener exists, and reports changes of this process at once. */
 function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
   /** The known revision of each collection. An unknown collection counts as changed entirely. */
-  const known = new Map<string, number>()
+  const revisions = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
 
   const news = createChangeQueue(() => {
-    const wanted = new Set(news.collections)
-    for (const name of known.keys()) if (!wanted.has(name)) known.delete(name)
-    if (wanted.size === 0) {
+    const collections = new Set(news.collections)
+    for (const name of revisions.keys()) if (!collections.has(name)) revisions.delete(name)
+    if (collections.size === 0) {
       clearTimeout(timer)
       timer = undefined
     } else timer ??= setTimeout(tick, checkIntervalMs)
@@ -97,13 +97,13 @@ function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
     timer = setTimeout(tick, checkIntervalMs)
   }
   const take = ({ collection, revision, keys }: CollectionChange) => {
-    known.set(collection, revision)
+    revisions.set(collection, revision)
     news.tell(collection, keys)
   }
   const lookAround = coalesceRuns(async () => {
-    const wanted = Object.fromEntries(news.collections.map((name) => [name, known.get(name) ?? -1]))
+    const sinceRevisions = Object.fromEntries(news.collections.map((name) => [name, revisions.get(name) ?? -1]))
     try {
-      for (const changed of await changes(wanted)) take(changed)
+      for (const changed of await changes(sinceRevisions)) take(changed)
     } catch {
       // The next check reports all changes in between.
     }
@@ -116,17 +116,17 @@ function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
     /** Checks now. If a check is running, checks once more after it. */
     look,
     watch: async (collection: string, signal: AbortSignal) => {
-      const heard = news.listen(collection, signal)
-      if (!known.has(collection)) {
+      const announcements = news.listen(collection, signal)
+      if (!revisions.has(collection)) {
         try {
           const [now] = await changes({ [collection]: -1 })
           // A concurrent listener may have set a later revision, which must not be overwritten.
-          if (!known.has(collection)) known.set(collection, now?.revision ?? 0)
+          if (!revisions.has(collection)) revisions.set(collection, now?.revision ?? 0)
         } catch {
           // Once the file answers again, everything in it counts as changed.
         }
       }
-      return heard
+      return announcements
     },
     close: () => news.close(),
   }
@@ -194,10 +194,10 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
       answeredAtMs = performance.now()
-      const asked = waiting.get(message.id)
+      const waiter = waiting.get(message.id)
       waiting.delete(message.id)
       if (waiting.size === 0) started.unref()
-      asked?.settle(message)
+      waiter?.settle(message)
     })
     started.on('error', (error) => {
       const why = loadFaultOf(error)

@@ -106,9 +106,9 @@ async function checkAll(run: ProviderRun, listed: ListedEntries, expectation: Ex
     if (expectation.entries !== undefined && !run.broken('list-stable'))
       checkPresence(run, listed, expected, expectation.more === true)
     const entries = new Map(listed.entries.map((entry) => [entry.path, entry]))
-    const wanted = sample([...expected.keys()], run.bounds.samples * 4)
+    const paths = sample([...expected.keys()], run.bounds.samples * 4)
     const sampled = sample(listed.entries, run.bounds.samples)
-    for (const path of new Set([...sampled.map((entry) => entry.path), ...wanted])) {
+    for (const path of new Set([...sampled.map((entry) => entry.path), ...paths])) {
       const entry = entries.get(path)
       if (entry === undefined) continue
       await checkStat(run, entry)
@@ -131,8 +131,8 @@ function checkPresence(
   const last = listed.entries.at(-1)?.path ?? ''
   for (const path of expected.keys()) {
     // A path after the last entry within the limit may still exist.
-    const known = listed.complete || comparePaths(path, last) <= 0
-    if (known && !paths.has(path)) run.fail('expected', 'it is not listed', path)
+    const isKnown = listed.complete || comparePaths(path, last) <= 0
+    if (isKnown && !paths.has(path)) run.fail('expected', 'it is not listed', path)
   }
   if (more) return
   for (const path of paths) if (!expected.has(path)) run.fail('expected', 'it is listed, and should not be', path)
@@ -169,8 +169,8 @@ async function checkLeaving(run: ProviderRun, { entries }: ListedEntries): Promi
   if (entries.length === 0 || run.broken('list-ends')) return
   const first = entries[0]?.path
   const leave = (count: number) => {
-    let seen = 0
-    return run.walk('list-stop', {}, () => ++seen < count)
+    let entryCount = 0
+    return run.walk('list-stop', {}, () => ++entryCount < count)
   }
   // Warm up once: a resource that a provider keeps open (a connection, a cache) is not a leak.
   await leave(Math.ceil(entries.length / 2))
@@ -244,7 +244,7 @@ export function describeProvider(
   make: () => Subject | Promise<Subject>,
   options: CheckOptions = {},
 ): void {
-  let checked: Promise<Report> | undefined
+  let report: Promise<Report> | undefined
   const check = async () => {
     const { provider, expectation, dispose } = await make()
     try {
@@ -258,8 +258,8 @@ export function describeProvider(
     for (const id of promiseIds) {
       const reason = options.except?.[id]
       test(reason === undefined ? promises[id] : `${promises[id]} (Not promised: ${reason})`, async () => {
-        checked ??= check()
-        const problems = (await checked).problems.filter((item) => item.promise === id && item.through === through)
+        report ??= check()
+        const problems = (await report).problems.filter((item) => item.promise === id && item.through === through)
         if (problems.length > 0) throw new Error(problems.map(formatProblem).join('\n'))
       })
     }

@@ -136,19 +136,19 @@ async function compareRest(
     .map((entry) => entry.path)
     .filter((path) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0))
   const last = listed.entries.at(-1)?.path ?? ''
-  const asked = `list(${JSON.stringify(query)})`
+  const call = `list(${JSON.stringify(query)})`
   let index = 0
   const end = await run.walk(promise, query, (entry) => {
     const expected = rest[index++]
     if (expected === entry.path) return true
     if (expected !== undefined)
-      run.fail(promise, `${asked} yielded ${formatValue(entry.path)} in place of this path`, expected)
+      run.fail(promise, `${call} yielded ${formatValue(entry.path)} in place of this path`, expected)
     // Beyond the limit of the first listing there may be more entries, but only below the prefix.
     else if (listed.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
-      run.fail(promise, `${asked} yielded this path, which is not in that part of the first listing`, entry.path)
+      run.fail(promise, `${call} yielded this path, which is not in that part of the first listing`, entry.path)
     return false
   })
-  if (end === 'ended' && index < rest.length) run.fail(promise, `${asked} ended before this path`, rest[index])
+  if (end === 'ended' && index < rest.length) run.fail(promise, `${call} ended before this path`, rest[index])
 }
 
 /** Maximum number of values in a completion (MCP). */
@@ -244,11 +244,11 @@ export async function checkWatch(run: ProviderRun): Promise<void> {
   let next = pending
   for (let count = 0; count <= maxAfterAbort; count++) {
     const current = next
-    const seen = await settled(run, () => current)
-    if (seen === 'late')
+    const outcome = await settled(run, () => current)
+    if (outcome === 'late')
       return run.fail('watch-ends', `it was still waiting ${run.bounds.timeoutMs} ms after the abort`)
-    if (seen === undefined || seen.value.done === true) return
-    const { path } = seen.value.value
+    if (outcome === undefined || outcome.value.done === true) return
+    const { path } = outcome.value.value
     if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${formatValue(path)}`, path)
     next = changes.next()
   }
@@ -268,10 +268,10 @@ export async function checkAborts(run: ProviderRun, listed: ListedEntries): Prom
       : [['stat', async (context: Context) => provider.stat?.(path, context)] as const]),
   ]
   for (const [name, call] of calls) {
-    const seen = await settled(run, () => call(contextOf(run, AbortSignal.abort())))
-    if (seen === 'late') run.fail('abort-before', `${name} did not settle within ${run.bounds.timeoutMs} ms`, path)
-    else if (seen !== undefined && (seen.value as { done?: boolean } | undefined)?.done !== true)
-      run.fail('abort-before', `${name} answered ${formatValue(seen.value)}`, path)
+    const outcome = await settled(run, () => call(contextOf(run, AbortSignal.abort())))
+    if (outcome === 'late') run.fail('abort-before', `${name} did not settle within ${run.bounds.timeoutMs} ms`, path)
+    else if (outcome !== undefined && (outcome.value as { done?: boolean } | undefined)?.done !== true)
+      run.fail('abort-before', `${name} answered ${formatValue(outcome.value)}`, path)
   }
   await checkAbortDuring(run, path)
 }
@@ -282,10 +282,11 @@ async function checkAbortDuring(run: ProviderRun, path: string): Promise<void> {
   await settled(run, () => entries.next())
   abort.abort()
   for (let count = 0; ; count++) {
-    const seen = await settled(run, () => entries.next())
-    if (seen === 'late') return run.fail('abort-during', `it was still waiting after ${run.bounds.timeoutMs} ms`, path)
+    const outcome = await settled(run, () => entries.next())
+    if (outcome === 'late')
+      return run.fail('abort-during', `it was still waiting after ${run.bounds.timeoutMs} ms`, path)
     // After an abort, the listing may end in any way.
-    if (seen === undefined || seen.value.done === true) return
+    if (outcome === undefined || outcome.value.done === true) return
     if (count < maxAfterAbort) continue
     await settled(run, async () => entries.return?.())
     return run.fail('abort-during', `it yielded more than ${maxAfterAbort} entries after the abort`, path)

@@ -83,8 +83,8 @@ function checkExpected(
   expected: ExpectedEntry,
 ): void {
   const { path } = entry
-  const wanted = expected.bytes ?? expected.text
-  if (wanted !== undefined && !bytes.equals(Buffer.from(wanted)))
+  const expectedContent = expected.bytes ?? expected.text
+  if (expectedContent !== undefined && !bytes.equals(Buffer.from(expectedContent)))
     run.fail('expected', `it reads ${formatValue(bytes.toString().slice(0, 50))} (${bytes.length} bytes)`, path)
   if (expected.text !== undefined && !('text' in content)) run.fail('expected', 'it is not answered as text', path)
   const mimeType = content.mimeType ?? entry.mimeType
@@ -116,7 +116,7 @@ async function checkRanges(run: ProviderRun, path: string, whole: CollectedConte
 function rangeFault(
   whole: CollectedContent,
   { content, bytes }: CollectedContent,
-  asked: ByteRange,
+  expectedRange: ByteRange,
 ): string | undefined {
   const { range } = content
   if (range === undefined)
@@ -124,13 +124,13 @@ function rangeFault(
   const { start, end } = range
   if (!isCount(start) || !isCount(end) || start > end) return `it says that it is the part ${formatValue(range)}`
   // The stored bytes can begin with a byte order mark that the whole text lacks.
-  const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
-  if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
+  const representations = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
+  if (!representations.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
     return `it answered with the part ${formatValue(range)}, but its bytes are not those of that part`
   // Text may be cut between characters only, and a character takes up to four bytes.
   const slack = 'text' in whole.content ? 3 : 0
-  const last = Math.min(asked.end ?? Number.POSITIVE_INFINITY, whole.bytes.length)
-  if (Math.abs(start - asked.start) > slack || Math.abs(end - last) > slack)
+  const last = Math.min(expectedRange.end ?? Number.POSITIVE_INFINITY, whole.bytes.length)
+  if (Math.abs(start - expectedRange.start) > slack || Math.abs(end - last) > slack)
     return `it answered the part ${formatValue(range)} instead`
   return undefined
 }
@@ -290,9 +290,9 @@ export async function checkStat(run: ProviderRun, entry: Entry): Promise<void> {
   const outcome = await run.call(path, async (context: Context) => provider.stat?.(path, context))
   if (outcome === undefined) return
   if ('error' in outcome) return run.fail('stat-same', `it threw ${summarizeError(outcome.error)}`, path)
-  const said = outcome.value
-  if (said?.path !== path) return run.fail('stat-same', `it returned the path ${formatValue(said?.path)}`, path)
+  const value = outcome.value
+  if (value?.path !== path) return run.fail('stat-same', `it returned the path ${formatValue(value?.path)}`, path)
   for (const fact of ['size', 'modified', 'version', 'mimeType'] as const)
-    if (entry[fact] !== undefined && !Object.is(said[fact], entry[fact]))
-      run.fail('stat-same', `${fact}: listed ${formatValue(entry[fact])}, stat says ${formatValue(said[fact])}`, path)
+    if (entry[fact] !== undefined && !Object.is(value[fact], entry[fact]))
+      run.fail('stat-same', `${fact}: listed ${formatValue(entry[fact])}, stat says ${formatValue(value[fact])}`, path)
 }

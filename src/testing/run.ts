@@ -47,9 +47,9 @@ export function createRun(provider: Provider, bounds: RunBounds) {
   const problems: Problem[] = []
 
   /** Records that a promise is broken, at most 5 times for each promise. */
-  const fail = (promise: PromiseId, seen: string, path?: string): void => {
+  const fail = (promise: PromiseId, observation: string, path?: string): void => {
     if (problems.filter((problem) => problem.promise === promise).length >= maxProblems) return
-    problems.push({ promise, sentence: promises[promise], seen, ...defined({ path }) })
+    problems.push({ promise, sentence: promises[promise], seen: observation, ...defined({ path }) })
   }
 
   const hang = (path: string | undefined) => {
@@ -75,31 +75,31 @@ export function createRun(provider: Provider, bounds: RunBounds) {
 
   /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
   const call = async <T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<CallOutcome<T>> => {
-    const ended = new AbortController()
-    const signal = AbortSignal.any([ended.signal, bounds.signal])
+    const endController = new AbortController()
+    const signal = AbortSignal.any([endController.signal, bounds.signal])
     try {
       return await step(path, () => work({ principal: bounds.principal, signal }))
     } finally {
-      ended.abort()
+      endController.abort()
     }
   }
 
   /** Walks a listing until it ends or `visit` returns `false`. A ResourceError breaks the promise `blame`. */
   const walk = async (blame: PromiseId, query: ListQuery, visit: (entry: Entry) => boolean) => {
-    const ended = new AbortController()
-    const context = { principal: bounds.principal, signal: AbortSignal.any([ended.signal, bounds.signal]) }
+    const endController = new AbortController()
+    const context = { principal: bounds.principal, signal: AbortSignal.any([endController.signal, bounds.signal]) }
     const at = query.after ?? query.prefix
-    const failed = (outcome: CallOutcome<unknown>) => {
+    const noteFailure = (outcome: CallOutcome<unknown>) => {
       if (outcome !== undefined && 'error' in outcome) fail(blame, `it threw ${summarizeError(outcome.error)}`, at)
       return 'failed' as const
     }
     try {
       const started = await step(at, () => provider.list(query, context)[Symbol.asyncIterator]())
-      if (started === undefined || 'error' in started) return failed(started)
+      if (started === undefined || 'error' in started) return noteFailure(started)
       const entries = started.value
       for (;;) {
         const next = await step(at, () => entries.next())
-        if (next === undefined || 'error' in next) return failed(next)
+        if (next === undefined || 'error' in next) return noteFailure(next)
         if (next.value.done === true) return 'ended'
         const entry = next.value.value
         if (typeof entry?.path !== 'string') {
@@ -107,11 +107,11 @@ export function createRun(provider: Provider, bounds: RunBounds) {
           return 'failed'
         }
         if (visit(entry)) continue
-        const left = await step(at, () => entries.return?.())
-        return left === undefined || 'error' in left ? failed(left) : 'left'
+        const outcome = await step(at, () => entries.return?.())
+        return outcome === undefined || 'error' in outcome ? noteFailure(outcome) : 'left'
       }
     } finally {
-      ended.abort()
+      endController.abort()
     }
   }
 

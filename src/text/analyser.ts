@@ -26,16 +26,16 @@ export function fold(text: string): FoldedText {
   const from: number[] = [0]
   let folded = ''
   let end = 0
-  for (const { 0: found, index } of text.matchAll(changeable)) {
-    const changed = found.normalize('NFKC')
-    if (changed === found) continue
+  for (const { 0: character, index } of text.matchAll(changeable)) {
+    const normal = character.normalize('NFKC')
+    if (normal === character) continue
     folded += text.slice(end, index)
-    for (let unit = 0; unit < changed.length; unit++) {
+    for (let unit = 0; unit < normal.length; unit++) {
       at.push(folded.length + unit)
       from.push(index)
     }
-    folded += changed
-    end = index + found.length
+    folded += normal
+    end = index + character.length
     at.push(folded.length)
     from.push(end)
   }
@@ -121,17 +121,19 @@ export type TermBeginnings = Uint8Array
  * Emits the terms of a folded text, in the order in which they begin. Linear in the length of the text.
  *
  * @param emit Must not call `tokenize`: all calls share a buffer.
- * @param wanted Beginnings of the wanted terms: terms with another beginning may be left out, which is faster.
+ * @param beginnings Beginnings of the wanted terms: terms with another beginning may be left out, which is faster.
  */
-export function tokenize(text: string, emit: Emit, wanted?: TermBeginnings): void {
+export function tokenize(text: string, emit: Emit, beginnings?: TermBeginnings): void {
   const units = unitsOf(text)
   for (let index = 0; index < text.length; ) {
     const point = pointAt(units, index)
-    const found = classOf(point)
-    if (found === otherClass) index += point > 0xffff ? 2 : 1
+    const characterClass = classOf(point)
+    if (characterClass === otherClass) index += point > 0xffff ? 2 : 1
     else
       index =
-        found === wordClass ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
+        characterClass === wordClass
+          ? emitWord(text, units, index, emit, beginnings)
+          : emitRun(text, units, index, emit, beginnings)
   }
 }
 
@@ -164,12 +166,12 @@ function pointAt(units: Units, index: number): number {
 
 /** Returns the beginnings of terms, for {@link tokenize}. */
 export function beginningsOf(terms: Iterable<string>): TermBeginnings {
-  const wanted = new Uint8Array(0x10000 + 26 * 26)
+  const table = new Uint8Array(0x10000 + 26 * 26)
   for (const term of terms) {
-    wanted[term.charCodeAt(0)] = 1
-    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
+    table[term.charCodeAt(0)] = 1
+    if (/^[a-z]{2}/.test(term)) table[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
   }
-  return wanted
+  return table
 }
 
 function pairOf(first: number, second: number): number {
@@ -177,26 +179,26 @@ function pairOf(first: number, second: number): number {
 }
 
 /** Whether the term of a word of lower-case ASCII letters may be wanted: a stem keeps the first two letters of the word. */
-function isWanted(units: Units, start: number, end: number, wanted: TermBeginnings): boolean {
+function isWanted(units: Units, start: number, end: number, beginnings: TermBeginnings): boolean {
   const first = units[start] ?? 0
-  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
+  return beginnings[first] === 1 && (end - start < 2 || beginnings[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
 /** Emits the terms of a run of Han characters and syllables: pairs of neighbours, single Han characters, and a tail. Returns the end of the run. */
-function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: TermBeginnings): number {
+function emitRun(text: string, units: Units, start: number, emit: Emit, beginnings?: TermBeginnings): number {
   let before = -1
   let index = start
   for (;;) {
     const point = index < text.length ? pointAt(units, index) : 0
-    const found = classOf(point)
-    const isMore = found !== otherClass && found !== wordClass
+    const characterClass = classOf(point)
+    const isMore = characterClass !== otherClass && characterClass !== wordClass
     const end = index + (point > 0xffff ? 2 : 1)
-    if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
+    if (before >= 0 && (beginnings === undefined || beginnings[units[before] ?? 0] === 1)) {
       if (isMore) emit(text.slice(before, end), before, end, 'bigram')
       else if (classOf(pointAt(units, before)) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
     }
     if (!isMore) return index
-    if (found === hanClass && (wanted === undefined || wanted[units[index] ?? 0] === 1))
+    if (characterClass === hanClass && (beginnings === undefined || beginnings[units[index] ?? 0] === 1))
       emit(text.slice(index, end), index, end, 'single')
     before = index
     index = end
@@ -207,11 +209,11 @@ function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?:
  * Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. Returns the end of
  * the word.
  */
-function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: TermBeginnings): number {
+function emitWord(text: string, units: Units, start: number, emit: Emit, beginnings?: TermBeginnings): number {
   const plain = endOfSmall(text, units, start)
-  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
+  if (plain > start && beginnings !== undefined && !isWanted(units, start, plain, beginnings)) return plain
   const end = plain > start ? plain : endOfWord(text, units, start)
-  if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
+  if (plain === start && beginnings !== undefined && !mayBegin(units, start, end, beginnings)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
   if (plain > start && end - start <= longestTerm) {
     // Stemming such a word takes less time than finding it in the cache.
@@ -258,7 +260,7 @@ function locateTerms(text: string): readonly Cut[] {
 }
 
 /** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
-function mayBegin(units: Units, start: number, end: number, wanted: TermBeginnings): boolean {
+function mayBegin(units: Units, start: number, end: number, beginnings: TermBeginnings): boolean {
   let isJoined = true
   for (let index = start; index < end; index++) {
     const unit = units[index] ?? 0
@@ -266,7 +268,7 @@ function mayBegin(units: Units, start: number, end: number, wanted: TermBeginnin
     const isCapital = unit >= 0x41 && unit <= 0x5a
     const isSmall = unit >= 0x61 && unit <= 0x7a
     const isDigit = unit >= 0x30 && unit <= 0x39
-    if ((isJoined || !isSmall) && wanted[isCapital ? unit + 0x20 : unit] === 1) return true
+    if ((isJoined || !isSmall) && beginnings[isCapital ? unit + 0x20 : unit] === 1) return true
     isJoined = !(isCapital || isSmall || isDigit)
   }
   return false
@@ -341,23 +343,23 @@ function joinWordParts(parts: readonly Segment[]): string {
  * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and
  * `caching` are the same. It uses no dictionary, so a stem need not be a word. Other words stay unchanged.
  */
-export function stem(given: string): string {
-  return /^[a-z]+$/.test(given) ? stemOf(given) : given
+export function stem(word: string): string {
+  return /^[a-z]+$/.test(word) ? stemOf(word) : word
 }
 
 const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
 
 /** Returns the stem of a word of lower-case ASCII letters. The last letters are compared first, because most words have no ending. */
-function stemOf(given: string): string {
-  const { length } = given
-  if (length < 4) return given
-  const last = given.charCodeAt(length - 1)
-  if (last === letter.e) return given.slice(0, -1)
-  const before = given.charCodeAt(length - 2)
+function stemOf(word: string): string {
+  const { length } = word
+  if (length < 4) return word
+  const last = word.charCodeAt(length - 1)
+  if (last === letter.e) return word.slice(0, -1)
+  const before = word.charCodeAt(length - 2)
   const hasEnding =
     last === letter.s || (last === letter.d && before === letter.e) || (last === letter.g && before === letter.n)
-  if (!hasEnding) return given
-  const bare = withoutEnding(singular(given))
+  if (!hasEnding) return word
+  const bare = withoutEnding(singular(word))
   return bare.length > 3 && bare.endsWith('e') ? bare.slice(0, -1) : bare
 }
 
@@ -558,10 +560,10 @@ function countWords(text: string): number {
 }
 
 function addTerm(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
-  const known = terms.get(term)
-  const loose = isLoose && known?.loose !== false
+  const queryTerm = terms.get(term)
+  const loose = isLoose && queryTerm?.loose !== false
   const weight = kind === 'bigram' && hiragana.test(term) ? weights.hiragana : 1
-  terms.set(term, { term, weight, times: (known?.times ?? 0) + 1, prefix: kind === 'tail', loose })
+  terms.set(term, { term, weight, times: (queryTerm?.times ?? 0) + 1, prefix: kind === 'tail', loose })
 }
 
 /** Whether a Han character is a word by itself: on each side there is a particle, or no Han character and no syllable. */
@@ -573,7 +575,7 @@ function isWordAlone(text: string, start: number, end: number): boolean {
 
 function endsWord(point: number | undefined): boolean {
   if (point === undefined) return true
-  const found = classOf(point)
-  if (found === otherClass || found === wordClass) return true
-  return found !== hanClass && particles.test(String.fromCodePoint(point))
+  const characterClass = classOf(point)
+  if (characterClass === otherClass || characterClass === wordClass) return true
+  return characterClass !== hanClass && particles.test(String.fromCodePoint(point))
 }

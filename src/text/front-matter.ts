@@ -17,24 +17,25 @@ export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority'
  */
 export function frontMatterOf(start: string): FrontMatter {
   const lines = (splitFrontMatter(start).head ?? '').split(/\r?\n/)
-  let found: FrontMatter = {}
+  let frontMatter: FrontMatter = {}
   for (const [i, line] of lines.entries()) {
     const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(line) ?? []
-    if (key === 'title') found = { ...found, ...defined({ title: parseShortText(rest, maxTitle) }) }
+    if (key === 'title') frontMatter = { ...frontMatter, ...defined({ title: parseShortText(rest, maxTitle) }) }
     else if (key === 'description')
-      found = { ...found, ...defined({ description: parseShortText(rest, maxDescription) }) }
-    else if (key === 'priority') found = { ...found, ...defined({ priority: priorityOf(rest) }) }
-    else if (key === 'audience') found = { ...found, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
+      frontMatter = { ...frontMatter, ...defined({ description: parseShortText(rest, maxDescription) }) }
+    else if (key === 'priority') frontMatter = { ...frontMatter, ...defined({ priority: priorityOf(rest) }) }
+    else if (key === 'audience')
+      frontMatter = { ...frontMatter, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
   }
-  return found
+  return frontMatter
 }
 
 /** Splits a text into its front matter (`head`, without the lines of `---`, if there is any) and the rest (`body`). */
 export function splitFrontMatter(text: string): { readonly head?: string; readonly body: string } {
   const whole = text.replace(/^\ufeff/, '')
   // The flag `y` holds the match at the beginning.
-  const [found = '', head] = /---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/my.exec(whole) ?? []
-  return { ...defined({ head }), body: whole.slice(found.length) }
+  const [block = '', head] = /---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/my.exec(whole) ?? []
+  return { ...defined({ head }), body: whole.slice(block.length) }
 }
 
 /** Returns the value of a scalar: the text between its quotes, or the text before a comment; undefined for blocks, references and tags. */
@@ -87,8 +88,8 @@ function listOf(source: string, lines: readonly string[], next: number): readonl
 }
 
 function audienceOf(items: readonly (string | undefined)[]): readonly Audience[] | undefined {
-  const known = items.filter((item) => item === 'user' || item === 'assistant')
-  return known.length === 0 || known.length !== items.length ? undefined : [...new Set(known)]
+  const audiences = items.filter((item) => item === 'user' || item === 'assistant')
+  return audiences.length === 0 || audiences.length !== items.length ? undefined : [...new Set(audiences)]
 }
 
 /**
@@ -103,10 +104,10 @@ function audienceOf(items: readonly (string | undefined)[]): readonly Audience[]
  */
 export function deepNestingIn(text: string, limit: number): number | undefined {
   let depth = 0
-  for (const { 0: found, index } of text.matchAll(/[[{\]}]|(?:^|(?<=\n))[ \t]*(?:[-?][ \t]+){1,1001}/g)) {
-    if (found === '[' || found === '{') depth++
-    else if (found === ']' || found === '}') depth = Math.max(0, depth - 1)
-    else if ((found.match(/[-?]/g)?.length ?? 0) > limit) return index
+  for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|(?:^|(?<=\n))[ \t]*(?:[-?][ \t]+){1,1001}/g)) {
+    if (bracket === '[' || bracket === '{') depth++
+    else if (bracket === ']' || bracket === '}') depth = Math.max(0, depth - 1)
+    else if ((bracket.match(/[-?]/g)?.length ?? 0) > limit) return index
     if (depth > limit) return index
   }
   return undefined

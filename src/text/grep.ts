@@ -113,9 +113,9 @@ const reportMs = 1000
  * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, content that is not text, and a
  *   position in another version.
  */
-export async function grep(read: ReadAsCaller, uri: string, options: GrepOptions): Promise<GrepAnswer> {
+export async function grep(readAsCaller: ReadAsCaller, uri: string, options: GrepOptions): Promise<GrepAnswer> {
   const matcher = compilePattern(options)
-  const { uri: opened, body } = await openText(read, uri, options)
+  const { uri: opened, body } = await openText(readAsCaller, uri, options)
   const { limit, position, context = 0, maxMs = Number.POSITIVE_INFINITY, report, signal } = options
   if (position !== undefined) requireSame(position, opened, body)
   const { line: first, at, from } = position ?? { line: 1, at: 0, from: options.from ?? 1 }
@@ -126,26 +126,26 @@ export async function grep(read: ReadAsCaller, uri: string, options: GrepOptions
   // Start the clock at the first line: a source may take long to reach it, and a search that ended before would never get there.
   let endAt = Number.POSITIVE_INFINITY
   let reportAt = performance.now() + reportMs
-  for await (const found of readTextLines(body, at, Math.floor(maxSteps / matcher.programSize()))) {
-    const needed = matches.filter((match) => match.line + context >= line)
+  for await (const textLine of readTextLines(body, at, Math.floor(maxSteps / matcher.programSize()))) {
+    const nearMatches = matches.filter((match) => match.line + context >= line)
     if (next === undefined && (matches.length >= limit || (line > first + context && performance.now() > endAt)))
       next = {
         ...defined({ version: body.version }),
-        ...{ uri: opened, line: line - before.length, at: (before[0] ?? found).at, from: Math.max(line, from) },
+        ...{ uri: opened, line: line - before.length, at: (before[0] ?? textLine).at, from: Math.max(line, from) },
       }
-    if (next !== undefined && needed.length === 0) break
-    const { text } = found
-    for (const match of needed) match.after.push(truncateLine(text))
+    if (next !== undefined && nearMatches.length === 0) break
+    const { text } = textLine
+    for (const match of nearMatches) match.after.push(truncateLine(text))
     if (next === undefined) {
       if (line === first) endAt = performance.now() + maxMs
       if (line >= from) {
-        if (found.isCut) cutLines++
+        if (textLine.isCut) cutLines++
         if (matcher.test(text)) {
           const above = before.map((one) => truncateLine(one.text))
           matches.push({ line, ...shownMatch(matcher, text), before: above, after: [] })
         }
       }
-      if (context > 0) before = [...before, found].slice(-context)
+      if (context > 0) before = [...before, textLine].slice(-context)
       lastLine = line
     }
     line++
@@ -182,12 +182,12 @@ function requireSame(position: GrepPosition, uri: string, body: ResourceBody): v
 
 /** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */
 async function openText(
-  read: ReadAsCaller,
+  readAsCaller: ReadAsCaller,
   uri: string,
   { signal }: GrepOptions,
 ): Promise<{ uri: string; body: ResourceBody }> {
   const options = defined({ signal })
-  const body = await openBody(read, uri, options).catch((error: unknown) => {
+  const body = await openBody(readAsCaller, uri, options).catch((error: unknown) => {
     if (isResourceError(error, 'invalid') && error.detail.fault === severalContentsFault)
       throw invalid('The resource has several contents, as a directory has. Search in one of them.', 'argument')
     throw error
@@ -195,7 +195,7 @@ async function openText(
   const format = uri.includes('?') ? undefined : documentFormatOf(uri, body.mimeType)
   if (format === undefined || format === 'html') return { uri, body }
   const reading = `${uri}?as=text`
-  const text = await openBody(read, reading, options).catch(fallbackTo(undefined, 'invalid'))
+  const text = await openBody(readAsCaller, reading, options).catch(fallbackTo(undefined, 'invalid'))
   if (text === undefined) return { uri, body }
   body.release()
   return { uri: reading, body: text }
@@ -248,9 +248,9 @@ async function* decodeBody(body: ResourceBody, start: number): AsyncGenerator<st
 
 /** The text around the first match of a line. */
 function shownMatch(matcher: RE2JS, line: string): Pick<MatchingLine, 'text' | 'start' | 'end'> {
-  const found = matcher.matcher(line)
-  found.find()
-  const [start, end] = [found.start(), found.end()]
+  const match = matcher.matcher(line)
+  match.find()
+  const [start, end] = [match.start(), match.end()]
   const first = line.length <= maxShownLength ? 0 : Math.max(0, start - maxShownLength / 4)
   const text = line.slice(first, first + maxShownLength).toWellFormed()
   return { text, start: start - first, end: Math.min(end - first, text.length) }

@@ -75,25 +75,25 @@ const ofPart = 0.4
 /** Returns a function that scores how well a path fits the labels of a query, from 0 to 1. `undefined`: the query has no labels. */
 export function createLabelScore(query: string): ((path: string) => number) | undefined {
   const folded = fold(query.toWellFormed()).text
-  const wanted = new Set<string>()
+  const words = new Set<string>()
   for (const [start, end] of labelsIn(folded))
     tokenize(folded.slice(start, end), (term, _start, _end, kind) => {
-      if (kind !== 'single') wanted.add(term)
+      if (kind !== 'single') words.add(term)
     })
-  if (wanted.size === 0) return undefined
+  if (words.size === 0) return undefined
   return (path) => {
-    const found = new Map<string, number>()
+    const counts = new Map<string, number>()
     // Remove the extensions of the file name.
     for (const segment of path.replace(/(?<=[^/])\.[^/]*$/, '').split('/')) {
       const { text } = fold(segment.toWellFormed())
       let score = ofPart
       // A whole identifier comes before its parts, so these score 1, too.
       tokenize(text, (term, start, end) => {
-        if (!wanted.has(term)) return
+        if (!words.has(term)) return
         if (start === 0 && end === text.length) score = 1
-        found.set(term, Math.max(score, found.get(term) ?? 0))
+        counts.set(term, Math.max(score, counts.get(term) ?? 0))
       })
     }
-    return [...found.values()].reduce((sum, score) => sum + score, 0) / wanted.size
+    return [...counts.values()].reduce((sum, score) => sum + score, 0) / words.size
   }
 }

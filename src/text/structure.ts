@@ -108,9 +108,9 @@ function outlineBody(lines: readonly string[], text: string, path: string, mimeT
   }
   const starts = numbered(lines, createStartTest(path, mimeType))
   const all = starts.length > 0 ? starts : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
-  const shown = chooseEntries(all, most.lines)
+  const entries = chooseEntries(all, most.lines)
   return {
-    shown: shown.map(({ line, text: start }) => `${line}: ${start.replace(/\s*[{(=:]+$/, '')}`),
+    shown: entries.map(({ line, text: start }) => `${line}: ${start.replace(/\s*[{(=:]+$/, '')}`),
     count: all.length,
   }
 }
@@ -188,13 +188,13 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   let number = 0
   let heading: string | undefined
   let next: string | undefined
-  let made = 0
+  let count = 0
 
   const finish = function* (end: number): Generator<Passage> {
     const joined = lines.join('\n')
     if (joined.trim() !== '') {
       for (const piece of splitLongLine(joined, sizes)) {
-        made++
+        count++
         const first = start + lineBreaks(joined.slice(0, piece.from))
         yield { text: piece.text, start: first, end: first + lineBreaks(piece.text), ...defined({ heading }) }
       }
@@ -206,14 +206,14 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   }
 
   for (const line of iterateLines(text)) {
-    const found = outline(line)
+    const signature = outline(line)
     const isEmpty = line.trim() === ''
     const isFull = size + line.length > sizes.most && size > 0
-    const least = kind === 'markdown' && made < manyPassages ? 1 : sizes.few
-    const isGap = (isEmpty && size >= sizes.enough) || (found !== undefined && size >= least)
-    if (found !== undefined) next = found
+    const least = kind === 'markdown' && count < manyPassages ? 1 : sizes.few
+    const isGap = (isEmpty && size >= sizes.enough) || (signature !== undefined && size >= least)
+    if (signature !== undefined) next = signature
     if (isFull || isGap) yield* finish(number)
-    else if (found !== undefined && lines.every((each) => each.trim() === '')) heading = found
+    else if (signature !== undefined && lines.every((each) => each.trim() === '')) heading = signature
     number++
     lines.push(line)
     size += line.length + (isEmpty ? 0 : 1)
@@ -312,9 +312,9 @@ function markdownOutline(): Outline {
 function tableOutline(): Outline {
   let isFirst = true
   return (line) => {
-    const found = isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? headingOf(line) : undefined
+    const heading = isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? headingOf(line) : undefined
     isFirst = false
-    return found
+    return heading
   }
 }
 

@@ -15,8 +15,8 @@ export function fnv1aHash(term: string): number {
 }
 
 function hashesOf(word: string): readonly number[] {
-  const found = known.get(word)
-  if (found !== undefined) return found
+  const positions = known.get(word)
+  if (positions !== undefined) return positions
   const hashes = termsOfWord(word).map(fnv1aHash)
   if (known.size >= mostKnown) known = new Map()
   known.set(ownCopy(word), hashes)
@@ -44,9 +44,9 @@ export interface TermBag {
 }
 
 export function bagOf(text: string): TermBag {
-  const found = countsIn(text)
-  const hashes = Int32Array.from(found.keys()).sort()
-  const counts = Uint32Array.from(hashes, (hash) => found.get(hash) ?? 0)
+  const countsByTerm = countsIn(text)
+  const hashes = Int32Array.from(countsByTerm.keys()).sort()
+  const counts = Uint32Array.from(hashes, (hash) => countsByTerm.get(hash) ?? 0)
   return { hashes, counts, length: counts.reduce((sum, count) => sum + count, 0), units: text.length }
 }
 
@@ -57,12 +57,12 @@ export function createTermCount(terms: readonly string[]): (text: string) => Ter
 
 /** Counts terms in bags, as {@link createTermCount} does in texts. */
 export function createBagCount(terms: readonly string[]): (bag: TermBag) => TermCounts {
-  const wanted = terms.map(fnv1aHash)
-  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => countIn(hashes, counts, hash)), length })
+  const termHashes = terms.map(fnv1aHash)
+  return ({ hashes, counts, length }) => ({ counts: termHashes.map((hash) => countIn(hashes, counts, hash)), length })
 }
 
 /** Returns the count of a hash, which a binary search finds. */
-function countIn(hashes: Int32Array, counts: Uint32Array, wanted: number): number {
-  const at = firstIndex(0, hashes.length, (index) => (hashes[index] ?? 0) >= wanted)
-  return hashes[at] === wanted ? (counts[at] ?? 0) : 0
+function countIn(hashes: Int32Array, counts: Uint32Array, termHashes: number): number {
+  const at = firstIndex(0, hashes.length, (index) => (hashes[index] ?? 0) >= termHashes)
+  return hashes[at] === termHashes ? (counts[at] ?? 0) : 0
 }

@@ -85,13 +85,13 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     context: Context,
   ): Promise<Content | undefined> => {
     const key = versionCacheKey(part, request, context)
-    const kept = key === undefined ? undefined : texts.get(key)
-    if (kept !== undefined) return kept
+    const cachedText = key === undefined ? undefined : texts.get(key)
+    if (cachedText !== undefined) return cachedText
     const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), context)
     const whole = await decodeWhole({ ...facts, bytes }, request, context)
     if (!('text' in whole)) return undefined
-    const found = versionCacheKey(whole, request, context)
-    if (found !== undefined) texts.set(found, whole)
+    const cacheKey = versionCacheKey(whole, request, context)
+    if (cacheKey !== undefined) texts.set(cacheKey, whole)
     return whole
   }
 
@@ -213,8 +213,8 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncod
   /** The encoding of a resource by its beginning, cached for its version. */
   return async (part: Content, request: ReadRequest, context: Context): Promise<DetectedEncoding> => {
     const key = versionCacheKey(part, request, context)
-    const known = key === undefined ? undefined : verdicts.get(key)
-    if (known !== undefined) return known
+    const encoding = key === undefined ? undefined : verdicts.get(key)
+    if (encoding !== undefined) return encoding
     const { range } = part
     const head =
       range?.start === 0 && range.end >= Math.min(detectionSampleBytes, part.size ?? detectionSampleBytes)

@@ -100,9 +100,9 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     read: async (request, context) => (opened ?? (await whenOpen(context.signal))).read(request, context),
     stat: async (path, context) => {
       const provider = opened ?? (await whenOpen(context.signal))
-      const found = await (provider.stat?.(path, context) ?? findListed(provider, path, context))
-      if (found === undefined) throw notFound('the source lists nothing at this path')
-      return found
+      const entry = await (provider.stat?.(path, context) ?? findListed(provider, path, context))
+      if (entry === undefined) throw notFound('the source lists nothing at this path')
+      return entry
     },
     start: () =>
       void attempt().then(

@@ -38,7 +38,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const hasFrontMatter = compileGlobs(frontMatter)
   const hasHeading = compileGlobs(headings)
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
-  const known = createLruCache<FrontMatter>(20_000)
+  const cache = createLruCache<FrontMatter>(20_000)
 
   /** Reads the front matter and the first heading at the beginning of a document. Resolves to undefined after an error that may pass. */
   const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter | undefined> => {
@@ -66,10 +66,10 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     const isTold = hasFrontMatter(path) || (title === undefined && markdown.test(path) && hasHeading(path))
     if (!isTold || path.endsWith('/')) return entry
     const key = entry.version === undefined ? undefined : `${entry.version}/${path}`
-    const found = (key === undefined ? undefined : known.get(key)) ?? (await readStart(entry, context))
-    if (found === undefined) return entry
-    if (key !== undefined) known.set(key, found)
-    return { ...entry, ...found, ...priorityOf(entry.priority, found.priority) }
+    const frontMatter = (key === undefined ? undefined : cache.get(key)) ?? (await readStart(entry, context))
+    if (frontMatter === undefined) return entry
+    if (key !== undefined) cache.set(key, frontMatter)
+    return { ...entry, ...frontMatter, ...priorityOf(entry.priority, frontMatter.priority) }
   }
 
   const { stat } = provider
@@ -116,8 +116,8 @@ async function findTwins(
     await stat(translation.path, context)
     return [translation]
   }
-  const found = await Promise.all(
+  const translations = await Promise.all(
     translationPathsOf(path, languages).map((translation) => find(translation).catch(fallbackTo([]))),
   )
-  return found.flat()
+  return translations.flat()
 }

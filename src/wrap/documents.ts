@@ -110,10 +110,10 @@ function lastLines(content: Content, count: number): Content {
   if (!('text' in content)) return content
   const { text, ...facts } = content
   const { meta = {}, ...rest } = withoutPosition(facts)
-  const told = meta[tailKey] as TailFacts | undefined
+  const tailFacts = meta[tailKey] as TailFacts | undefined
   const ends = Array.from(text.matchAll(/\n(?!$)/g), ({ index }) => index + 1)
-  const cut = ends.length < count ? 0 : (ends[ends.length - count] ?? 0)
+  const start = ends.length < count ? 0 : (ends[ends.length - count] ?? 0)
   const lines = Math.min(count, text === '' ? 0 : ends.length + 1)
-  const shown: TailFacts | undefined = told && { ...told, lines, earlier: told.earlier || cut > 0 }
-  return { ...rest, meta: { ...meta, ...(shown === undefined ? {} : { [tailKey]: shown }) }, text: text.slice(cut) }
+  const shown: TailFacts | undefined = tailFacts && { ...tailFacts, lines, earlier: tailFacts.earlier || start > 0 }
+  return { ...rest, meta: { ...meta, ...(shown === undefined ? {} : { [tailKey]: shown }) }, text: text.slice(start) }
 }

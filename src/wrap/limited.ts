@@ -92,7 +92,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 
   /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
-  const read = async (request: ReadRequest, context: Context) =>
+  const readResource = async (request: ReadRequest, context: Context) =>
     ask(
       context,
       async (inner) => provider.read(request, inner),
@@ -108,11 +108,11 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     const { signal } = own
     const entries = iterateGroups(provider.list(query, { ...context, signal }))
     const watch = createStopwatch(timeoutMs, own)
-    let known = false
+    let isKnown = false
     let whole = false
     try {
       for (;;) {
-        const leave = await (known ? takeSlot(own) : enter(own))
+        const leave = await (isKnown ? takeSlot(own) : enter(own))
         let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
@@ -120,8 +120,8 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
           leave()
         }
         // After a source has answered once, only a failure is reported.
-        if (!known) learn(undefined)
-        known = true
+        if (!isKnown) learn(undefined)
+        isKnown = true
         whole = next.done === true
         if (next.done) return
         yield next.value
@@ -140,7 +140,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   return {
     ...provider,
     list: (query, context) => createGroupedIterable(() => groups(query, context), context.signal),
-    read,
+    read: readResource,
     ...limitedVerbs(provider, ask, askLong),
     failing: learn.failing,
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
@@ -245,38 +245,38 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
 /** Times the steps one after the other with one timer, because there may be very many. */
 function createStopwatch(timeoutMs: number, own: AbortController) {
   const { signal } = own
-  let begun: number | undefined
+  let start: number | undefined
   let give: (error: unknown) => void = () => {}
   const look = () => {
-    if (begun === undefined || performance.now() - begun < timeoutMs) return
+    if (start === undefined || performance.now() - start < timeoutMs) return
     own.abort(unavailable(`The source did not answer within ${timeoutMs} ms. Try again later.`))
   }
-  const gone = () => give(signal.reason)
-  signal.addEventListener('abort', gone)
+  const onAbort = () => give(signal.reason)
+  signal.addEventListener('abort', onAbort)
   const timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
   return {
     time: <T>(step: () => Promise<T>): Promise<T> =>
       new Promise<T>((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason)
-        begun = performance.now()
+        start = performance.now()
         give = reject
-        const done = () => {
-          begun = undefined
+        const finish = () => {
+          start = undefined
         }
         step().then(
           (value) => {
-            done()
+            finish()
             resolve(value)
           },
           (error: unknown) => {
-            done()
+            finish()
             reject(error)
           },
         )
       }),
     stop: () => {
       clearInterval(timer)
-      signal.removeEventListener('abort', gone)
+      signal.removeEventListener('abort', onAbort)
     },
   }
 }

@@ -126,9 +126,9 @@ function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }
 function addLinePiece(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
   const fits = gathered.length + piece.length <= limit
   if (!fits && gathered.lines > 0) return false
-  const kept = fits ? piece : piece.subarray(0, limit - gathered.length)
-  gathered.pieces.push(kept)
-  gathered.length += kept.length
+  const bytes = fits ? piece : piece.subarray(0, limit - gathered.length)
+  gathered.pieces.push(bytes)
+  gathered.length += bytes.length
   if (fits && ends) {
     gathered.whole = gathered.length
     gathered.lines++
@@ -157,12 +157,12 @@ function createLinesContent(
   const longLine = full && gathered.lines === 0
   const end = longLine ? Math.max(1, wholeCharacters(all).to) : full ? gathered.whole : all.length
   const bytes = all.subarray(0, end)
-  const shown = gathered.lines + (gathered.whole < end ? 1 : 0)
-  const behind = first + shown
+  const lineCount = gathered.lines + (gathered.whole < end ? 1 : 0)
+  const behind = first + lineCount
   const count = last === undefined ? undefined : behind <= last ? last - behind + 1 : last - first + 1
   const next = longLine || cut ? formatPart('bytes', start + end, undefined) : formatPart('lines', behind, count)
   const more = !ended && (size === undefined || start + end < size)
-  const told: PartFacts = {
+  const partFacts: PartFacts = {
     unit: 'lines',
     first,
     last: behind - 1,
@@ -173,7 +173,7 @@ function createLinesContent(
   return {
     ...facts,
     range: { start: start + mark, end: start + end },
-    meta: { ...facts.meta, [partKey]: told },
+    meta: { ...facts.meta, [partKey]: partFacts },
     text: bytes.toString('utf8', mark),
   }
 }
@@ -196,12 +196,16 @@ export function createPositionCache(first: number) {
   return {
     /** Returns the nearest known position at or before an index; without one, the beginning. */
     before: (key: string, index: number): LinePosition =>
-      resources.get(key)?.findLast((known) => known.index <= index) ?? { version: undefined, index: first, at: 0 },
+      resources.get(key)?.findLast((position) => position.index <= index) ?? {
+        version: undefined,
+        index: first,
+        at: 0,
+      },
     /** Without a version, a position cannot be cached. */
     set: (key: string, position: LinePosition): void => {
       if (position.version === undefined) return
-      const known = resources.get(key) ?? []
-      const same = known[0]?.version === position.version ? known : []
+      const positions = resources.get(key) ?? []
+      const same = positions[0]?.version === position.version ? positions : []
       if ((same.at(-1)?.index ?? first) < position.index) same.push(position)
       // Drop every second position. The search for a line then begins up to twice as far before it.
       resources.set(key, same.length > maxPositions ? same.filter((_, i) => i % 2 === 1) : same)

@@ -35,8 +35,8 @@ export function linked(provider: Provider, { link, except = () => false }: Linke
   }
 
   const withLink = <Facts extends Pick<Entry, 'meta'>>(facts: Facts, path: string): Facts => {
-    const found = linkOf(path)
-    return found === undefined ? facts : { ...facts, meta: { ...facts.meta, [metaKeys.source]: { link: found } } }
+    const link = linkOf(path)
+    return link === undefined ? facts : { ...facts, meta: { ...facts.meta, [metaKeys.source]: { link: link } } }
   }
 
   const { stat } = provider

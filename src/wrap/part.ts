@@ -84,8 +84,8 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
 
 /** Removes byte offsets and sizes from facts, because they differ in another encoding. */
 export function withoutPosition({ range, size, meta, ...facts }: ContentMetadata): ContentMetadata {
-  const kept = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
-  return { ...facts, meta: Object.fromEntries(kept) }
+  const otherFacts = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
+  return { ...facts, meta: Object.fromEntries(otherFacts) }
 }
 
 /** A chunk of a resource; chunks come in order. */
@@ -257,12 +257,12 @@ const attempts = 6
  * @throws ResourceError `unavailable` if the resource changes all the time.
  */
 export async function readOneVersion<T>(
-  read: () => Promise<T>,
+  readOnce: () => Promise<T>,
   isChange: (error: unknown) => boolean = (error) => error instanceof ChangedError,
 ): Promise<T> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      return await read()
+      return await readOnce()
     } catch (error) {
       if (!isChange(error)) throw error
     }

@@ -29,16 +29,16 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))
 
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
-    const seen = new Map<string, string>()
+    const texts = new Map<string, string>()
     for await (const entry of entries(signal)) {
       signal.throwIfAborted()
-      if (seen.size >= limit)
+      if (texts.size >= limit)
         throw unavailable(
           `The source has more than ${limit} entries, too many to compare. Remove "poll", or serve fewer.`,
         )
-      seen.set(entry.path, entryStamp(entry))
+      texts.set(entry.path, entryStamp(entry))
     }
-    return seen
+    return texts
   }
 
   const looking = createPoller({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: diffStamps })
@@ -100,12 +100,12 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
   let hurry = () => {}
 
   const takeQuestion = () => {
-    const asked = next
+    const question = next
     next = createQuestion()
     isAsked = false
     // A rejection that no caller waits for must not end the process.
-    asked.promise.catch(() => {})
-    return asked
+    question.promise.catch(() => {})
+    return question
   }
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
@@ -118,18 +118,18 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
       if (!isAsked) await wait(pauseMs * (0.8 + Math.random() * 0.4), pause.signal)
       pause.release()
       if (signal.aborted) return
-      const asked = takeQuestion()
-      const begun = Date.now()
+      const question = takeQuestion()
+      const start = Date.now()
       try {
         const now = await look(signal, known)
         yield* changesOf(known, now)
         known = now
-        lookedAt = begun
+        lookedAt = start
         pauseMs = intervalMs
         away = false
-        asked.resolve(true)
+        question.resolve(true)
       } catch (error) {
-        asked.reject(unavailable('The source does not answer.', {}, error))
+        question.reject(unavailable('The source does not answer.', {}, error))
         if (signal.aborted) return
         if (!isResourceError(error)) throw error
         away = true
@@ -150,9 +150,9 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
 
   return {
     watch: async (signal) => {
-      const begun = Date.now()
+      const start = Date.now()
       const first = await look(signal, undefined)
-      lookedAt = begun
+      lookedAt = start
       away = false
       return followUntilOver(first, signal)
     },

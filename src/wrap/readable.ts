@@ -95,7 +95,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../../dist/readings/worker.js')
   const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
-  const kept = createLruCache<ReadContent>(keptCharacters, ({ text }) => text.length)
+  const cache = createLruCache<ReadContent>(keptCharacters, ({ text }) => text.length)
   const hopeless = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
@@ -125,13 +125,13 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   ) => {
     const keyOf = (of: string | undefined) =>
       of === undefined ? undefined : JSON.stringify([context.principal.id, request.path, [...request.params], form, of])
-    const known = keyOf(version)
-    const found = known === undefined ? undefined : kept.get(known)
-    if (found !== undefined) return found
-    const failed = known === undefined ? undefined : hopeless.get(known)
-    if (failed !== undefined && performance.now() < failed.until) throw failed.error
-    const begun = known === undefined ? undefined : scanReader.begun(known)
-    if (begun !== undefined) return begun
+    const cacheKey = keyOf(version)
+    const cachedReading = cacheKey === undefined ? undefined : cache.get(cacheKey)
+    if (cachedReading !== undefined) return cachedReading
+    const failure = cacheKey === undefined ? undefined : hopeless.get(cacheKey)
+    if (failure !== undefined && performance.now() < failure.until) throw failure.error
+    const progress = cacheKey === undefined ? undefined : scanReader.begun(cacheKey)
+    if (progress !== undefined) return progress
     if (!readingFormsOf(format).includes(form))
       throw invalid('A PDF cannot be read as Markdown. Write ?as=text.', 'parameter', { parameter: 'as' })
     const source = namesEncodings(format) ? stored : provider
@@ -147,7 +147,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const { reading, isWaiting } = await scanReader.read(whole, bytes, { key, request }, context)
     const content = readingContent(reading, form, facts, isWaiting)
     if (isWaiting) scanReader.begin(key, bytes, content)
-    else if (key !== undefined) kept.set(key, content)
+    else if (key !== undefined) cache.set(key, content)
     return content
   }
 
@@ -159,8 +159,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     // The format may only be visible in the bytes. Text needs no reading, and keeps its ranges.
     const contents = await provider.read(request, context)
     const [content] = contents
-    const shown = content === undefined ? undefined : documentFormatOf('', content.mimeType)
-    if (shown !== undefined) return [await readAs(form, shown, whole, content?.version, context)]
+    const documentFormat = content === undefined ? undefined : documentFormatOf('', content.mimeType)
+    if (documentFormat !== undefined) return [await readAs(form, documentFormat, whole, content?.version, context)]
     const isMarkdown = content?.mimeType?.startsWith('text/markdown') === true
     if ((form === 'text' || isMarkdown) && contents.every((one) => 'text' in one)) return contents
     throw invalid(
@@ -236,10 +236,10 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
   return {
     /** Returns what has been read of a document that waits for OCR, or throws if nothing has been read. Undefined: the document does not wait. */
     begun: (key: string): ReadContent | undefined => {
-      const known = unfinished.get(key)
-      if (known === undefined || scans?.isWaiting(known.bytesKey) !== true) return undefined
-      if (known.content === undefined) throw unreadScan('waiting')
-      return known.content
+      const scan = unfinished.get(key)
+      if (scan === undefined || scans?.isWaiting(scan.bytesKey) !== true) return undefined
+      if (scan.content === undefined) throw unreadScan('waiting')
+      return scan.content
     },
     begin,
     /** Returns what is known of a document, and whether OCR will read more of it. Throws if no page can be read now. */
@@ -255,11 +255,11 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
         if (hasText) return { reading, isWaiting: false }
         throw invalid(onlyPicturesMessage, 'unreadable', { fault: scanFault })
       }
-      const found = await scans.find(bytes, scanOf(pictures, request, context))
-      if (typeof found === 'object') return { reading: found.reading, isWaiting: false }
+      const scanReading = await scans.find(bytes, scanOf(pictures, request, context))
+      if (typeof scanReading === 'object') return { reading: scanReading.reading, isWaiting: false }
       if (hasText) return { reading, isWaiting: true }
       begin(key, bytes)
-      throw unreadScan(found)
+      throw unreadScan(scanReading)
     },
   }
 }
@@ -276,8 +276,8 @@ function isForm(form: string): form is ReadingForm {
 function withForms(content: Content, path: string): Content {
   const format = documentFormatOf(content.path ?? path, content.mimeType)
   if (format === undefined) return content
-  const told: ReadingFacts = { forms: readingFormsOf(format) }
-  return { ...content, meta: { ...content.meta, [readingKey]: told } }
+  const readingFacts: ReadingFacts = { forms: readingFormsOf(format) }
+  return { ...content, meta: { ...content.meta, [readingKey]: readingFacts } }
 }
 
 function readingError(failure: TaskFailure, timeoutMs: number): ResourceError {
@@ -310,7 +310,7 @@ function readingContent(
   { version, path, immutable, mimeType, meta }: ContentMetadata,
   isWaiting = false,
 ): ReadContent {
-  const told: ReadingFacts = {
+  const readingFacts: ReadingFacts = {
     ...defined({ of: mimeType, parts, ocr }),
     ...(pictures.length === 0 ? {} : { pictures: pictures.length }),
     ...(isWaiting ? { waiting: true } : {}),
@@ -319,7 +319,7 @@ function readingContent(
     ...defined({ path, version, title, immutable }),
     mimeType: form === 'markdown' ? 'text/markdown' : 'text/plain',
     size: Buffer.byteLength(text),
-    meta: { ...meta, [readingKey]: told },
+    meta: { ...meta, [readingKey]: readingFacts },
     text,
   }
 }

@@ -66,11 +66,11 @@ export interface RedactedOptions {
  *
  * @throws ResourceError `invalid` (reason `configuration`) for another mode, and for a malformed glob.
  */
-export function redacted(given: Provider, options: RedactedOptions = {}): Provider {
+export function redacted(inner: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
-  if (mode === 'off') return given
+  if (mode === 'off') return inner
   // Without the parts of entries, which the source yields unredacted.
-  const { parts: _, ...provider } = given
+  const { parts: _, ...provider } = inner
   if (mode !== 'mask' && mode !== 'withhold')
     throw invalid('"redact" must be "mask", "withhold" or "off".', 'configuration')
   const seal = createSeal(key, mode)
@@ -246,15 +246,15 @@ function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
         report &&
         (({ message, ...rest }: Parameters<typeof report>[0]) =>
           report({ ...rest, ...defined({ message: cleanPhrase(message) }) }))
-      const asked = clean === undefined ? request : { ...request, report: clean }
-      const { parts, structured, ...rest } = await tools.call(asked, context)
-      const shown: ToolPart[] = []
+      const toolRequest = clean === undefined ? request : { ...request, report: clean }
+      const { parts, structured, ...rest } = await tools.call(toolRequest, context)
+      const toolParts: ToolPart[] = []
       for (const part of parts) {
         const one = 'link' in part ? part : await cleanPart(part, path, signal)
-        if (one !== undefined) shown.push(one)
+        if (one !== undefined) toolParts.push(one)
       }
-      const told = structured && (await cleanStructured(structured, path, signal))
-      return { ...rest, parts: shown, ...(told === undefined ? {} : { structured: told }) }
+      const facts = structured && (await cleanStructured(structured, path, signal))
+      return { ...rest, parts: toolParts, ...(facts === undefined ? {} : { structured: facts }) }
     },
   }
 }

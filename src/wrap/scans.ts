@@ -74,22 +74,22 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
 export function createScanQueue(options: ScansOptions) {
   const { reader, maxPages = 100, timeoutMs = 600_000, kept, log = () => {} } = options
   const waiting = new Map<string, ScannedPdf>()
-  const done = createLruCache<ScanReading>(keptCharacters, ({ text }) => text.length)
-  const failed = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
+  const readings = createLruCache<ScanReading>(keptCharacters, ({ text }) => text.length)
+  const failedScans = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
   const listeners = new Set<(path: string) => void>()
   const closing = new AbortController()
   let isWorking = false
-  let asked: { readonly reason: string | undefined; readonly until: number } | undefined
+  let lastAnswer: { readonly reason: string | undefined; readonly until: number } | undefined
 
   /** Whether the program is missing. The log names a reason once. */
   const isMissing = async (): Promise<boolean> => {
-    if (asked === undefined || performance.now() > asked.until) {
+    if (lastAnswer === undefined || performance.now() > lastAnswer.until) {
       const reason = await reader.missing(closing.signal)
-      if (reason !== undefined && reason !== asked?.reason)
+      if (reason !== undefined && reason !== lastAnswer?.reason)
         log('warn', 'OCR cannot read the scans of a mount', { reason })
-      asked = { reason, until: performance.now() + missingMs }
+      lastAnswer = { reason, until: performance.now() + missingMs }
     }
-    return asked.reason !== undefined
+    return lastAnswer.reason !== undefined
   }
 
   const readPage = async (scan: ScannedPdf, bytes: Uint8Array, page: number): Promise<string | undefined> => {
@@ -123,7 +123,7 @@ export function createScanQueue(options: ScansOptions) {
     const { text, parts, hasText, pictures } = await scan.compose(bytes, texts, closing.signal)
     if (texts.size === 0 && hasText !== true) throw failedScan()
     const reading: ScanReading = { text, ocr: texts.size, ...defined({ parts, pictures }) }
-    done.set(key, reading)
+    readings.set(key, reading)
     const isWhole = texts.size === Math.min(scan.pictures.length, maxPages)
     if (isWhole)
       await kept
@@ -140,10 +140,10 @@ export function createScanQueue(options: ScansOptions) {
         await inTurn(() => readScan(key, scan)).catch((error: unknown) => {
           if (closing.signal.aborted) return
           const isFinal = isResourceError(error, 'invalid') || isResourceError(error, 'too-large')
-          const known = isFinal ? error : failedScan()
+          const resourceError = isFinal ? error : failedScan()
           if (!isFinal) log('warn', 'OCR cannot read a document', { path: scan.path, error })
           if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found'))
-            failed.set(key, { error: known, until: performance.now() + failedMs })
+            failedScans.set(key, { error: resourceError, until: performance.now() + failedMs })
         })
         waiting.delete(key)
         if (!closing.signal.aborted) for (const listen of listeners) listen(scan.path)
@@ -162,9 +162,9 @@ export function createScanQueue(options: ScansOptions) {
     find: async (bytes: Uint8Array, scan: ScannedPdf): Promise<Found> => {
       const key = contentHash(bytes)
       if (waiting.has(key)) return 'waiting'
-      const known = done.get(key) ?? (await keptOf(kept, key, log))
-      if (known !== undefined) return { reading: known }
-      const failure = failed.get(key)
+      const reading = readings.get(key) ?? (await keptOf(kept, key, log))
+      if (reading !== undefined) return { reading: reading }
+      const failure = failedScans.get(key)
       if (failure !== undefined && performance.now() < failure.until) throw failure.error
       if (await isMissing()) return 'missing'
       if (waiting.size >= maxWaiting || closing.signal.aborted) return 'missing'
@@ -200,9 +200,9 @@ function firstEntry<K, V>(map: ReadonlyMap<K, V>): readonly [K, V] | undefined {
   return undefined
 }
 
-async function keptOf(kept: KeptScans | undefined, key: string, log: Log): Promise<ScanReading | undefined> {
+async function keptOf(scans: KeptScans | undefined, key: string, log: Log): Promise<ScanReading | undefined> {
   try {
-    return await kept?.get(key)
+    return await scans?.get(key)
   } catch (error) {
     log('warn', 'the stored results of OCR cannot be read', { error })
     return undefined

@@ -34,20 +34,20 @@ export function shared(provider: Provider, options: SharedOptions): Provider {
     ...rest,
     watch: async (signal) => {
       const queue = createQueue()
-      const ended = new AbortController()
-      const end = () => ended.abort()
+      const endController = new AbortController()
+      const end = () => endController.abort()
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
-      ended.signal.addEventListener('abort', queue.end, { once: true })
+      endController.signal.addEventListener('abort', queue.end, { once: true })
       const stopFollowing = await changes.follow(source, queue.add)
-      if (ended.signal.aborted) stopFollowing()
-      else ended.signal.addEventListener('abort', stopFollowing, { once: true })
+      if (endController.signal.aborted) stopFollowing()
+      else endController.signal.addEventListener('abort', stopFollowing, { once: true })
       try {
         const begin = options.isPolled ? watchInTurn : watchAlways
         const { ended: over } = await begin(watch, {
           ...options,
           queue,
-          signal: ended.signal,
+          signal: endController.signal,
           isCopied: renew !== undefined,
         })
         over.then(queue.end, queue.fail)
@@ -77,11 +77,11 @@ interface Watching extends SharedOptions {
 async function watchAlways(watch: Watch, watching: Watching) {
   const { changes, source, queue, signal, isCopied } = watching
   const own = await watch(signal)
-  let seen: Change[] = []
+  let ownChanges: Change[] = []
   let telling = Promise.resolve()
   const tell = async (): Promise<void> => {
-    const some = seen
-    seen = []
+    const some = ownChanges
+    ownChanges = []
     const published = changes.publish(source, some)
     // A client that this replica notifies may read at another replica, which must drop its copies first.
     if (isCopied) await published
@@ -89,7 +89,7 @@ async function watchAlways(watch: Watch, watching: Watching) {
   }
   const follow = async (): Promise<void> => {
     for await (const change of own) {
-      if (seen.push(change) === 1) telling = telling.then(tell)
+      if (ownChanges.push(change) === 1) telling = telling.then(tell)
     }
     await telling
   }
@@ -103,7 +103,7 @@ async function watchInTurn(watch: Watch, watching: Watching) {
   let own: AbortController | undefined
   const take = (): Promise<SharedLease | 'taken' | 'unknown'> =>
     changes.lease(source).then(
-      (found) => found ?? 'taken',
+      (lease) => lease ?? 'taken',
       () => 'unknown',
     )
   const begin = async (): Promise<void> => {
@@ -131,13 +131,15 @@ async function watchInTurn(watch: Watch, watching: Watching) {
       await end()
       return () => sleep(takeOverIntervalMs, signal)
     }
-    const held = answer === 'unknown' ? undefined : answer
-    lease = held
+    const sharedLease = answer === 'unknown' ? undefined : answer
+    lease = sharedLease
     if (own === undefined) {
       await begin()
       if (!isFirst) queue.add([{}])
     }
-    return held === undefined ? () => sleep(takeOverIntervalMs, signal) : () => untilOver(held.signal, signal)
+    return sharedLease === undefined
+      ? () => sleep(takeOverIntervalMs, signal)
+      : () => untilOver(sharedLease.signal, signal)
   }
   const goOn = async (first: () => Promise<void>): Promise<void> => {
     try {
@@ -169,7 +171,7 @@ const maxWaiting = 10_000
 
 function createQueue() {
   let waiting: Change[] = []
-  let ended = false
+  let hasEnded = false
   let failure: { readonly error: unknown } | undefined
   const event = createAutoResetEvent()
 
@@ -180,7 +182,7 @@ function createQueue() {
       event.set()
     },
     end: (): void => {
-      ended = true
+      hasEnded = true
       event.set()
     },
     fail: (error: unknown): void => {
@@ -195,7 +197,7 @@ function createQueue() {
           waiting = []
           yield* some
           if (failure !== undefined) throw failure.error
-          if (ended) return
+          if (hasEnded) return
           if (waiting.length === 0) await event.wait()
         }
       } finally {

@@ -125,30 +125,30 @@ async function readBytes(
   const { size } = facts
   // Most parts come as one piece, which need not be copied.
   const [only, ...others] = pieces
-  const found = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
+  const result = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
   const start = begin ?? from
-  if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
+  if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + result.length))
     throw size === undefined
       ? invalidRangeError('The range begins after the end of the resource.')
       : invalidRangeError(`The range begins after the end of the resource, which has ${size} bytes.`, { size })
 
-  const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
-  const characters = cutCharacters(found, exact, start)
-  const text = isTextPart(found, facts)
-  const cut = text ? characters : exact
-  const behind = start + cut.to
-  const told: PartFacts = {
+  const exact = { from: Math.max(0, first - start), to: Math.min(result.length, Math.max(0, first + count - start)) }
+  const characters = cutCharacters(result, exact, start)
+  const text = isTextPart(result, facts)
+  const bounds = text ? characters : exact
+  const behind = start + bounds.to
+  const partFacts: PartFacts = {
     unit: 'bytes',
-    first: start + cut.from,
+    first: start + bounds.from,
     last: behind - 1,
     ...defined({ size }),
     ...(size === undefined || behind < size ? { next: nextBytes(part, behind, count, size) } : {}),
   }
-  const bytes = found.subarray(cut.from, cut.to)
+  const bytes = result.subarray(bounds.from, bounds.to)
   return {
     ...facts,
-    range: { start: start + cut.from, end: behind },
-    meta: { ...facts.meta, [partKey]: told },
+    range: { start: start + bounds.from, end: behind },
+    meta: { ...facts.meta, [partKey]: partFacts },
     ...(text ? { text: bytes.toString('utf8') } : { bytes }),
   }
 }

@@ -27,8 +27,8 @@ export function createBreaker(options: BreakerOptions) {
     /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
     admit: (): number => {
       if (until === undefined) return 0
-      const left = until - now()
-      if (left > 0) return left
+      const remainingMs = until - now()
+      if (remainingMs > 0) return remainingMs
       // Callers that arrive during a trial are told to retry about when the next trial is allowed.
       if (trying) return pauseMs
       trying = true

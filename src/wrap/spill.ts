@@ -55,8 +55,8 @@ const search: Template = {
 /** Keeps long results of tools for a while, and serves them as resources, each only to the principal that called the tool. */
 export function createSpill(options: SpillOptions = {}) {
   const { address, ...bounds } = { ...defaults, ...options }
-  const { keptIn = (kept: LongResultBounds) => resultsInMemory(kept, options.now) } = options
-  const parsed = parseAddress(address)
+  const { keptIn = (bounds: LongResultBounds) => resultsInMemory(bounds, options.now) } = options
+  const mountAddress = parseAddress(address)
   const results = keptIn(bounds)
   const { has } = results
 
@@ -84,7 +84,7 @@ export function createSpill(options: SpillOptions = {}) {
       for (const file of result.files.filter(({ isText }) => isText)) {
         const entry = resultFileEntry(result, file)
         const body = await bodyOf(entry.path, principal)
-        if (typeof body === 'string') texts.push({ ...entry, uri: formatUri(parsed, entry.path), text: body })
+        if (typeof body === 'string') texts.push({ ...entry, uri: formatUri(mountAddress, entry.path), text: body })
       }
     return texts.sort((a, b) => comparePaths(a.path, b.path))
   }
@@ -100,8 +100,8 @@ export function createSpill(options: SpillOptions = {}) {
     },
     read: async ({ path, params }, { principal, signal }): Promise<readonly Content[]> => {
       if (path === searchPath && (await hasAny(principal))) {
-        const found = await searchFiles(await textsOf(principal), address, params, signal)
-        return [{ text: JSON.stringify(found), mimeType: foundMimeType }]
+        const answer = await searchFiles(await textsOf(principal), address, params, signal)
+        return [{ text: JSON.stringify(answer), mimeType: foundMimeType }]
       }
       const { result, file } = await find(path, principal)
       const body = await bodyOf(path, principal)
@@ -129,9 +129,12 @@ export function createSpill(options: SpillOptions = {}) {
      * @throws ResourceError `unavailable` while the store of the results does not answer.
      */
     put: async ({ id: owner }: Principal, files: readonly ResultFile[]): Promise<KeptResult | undefined> => {
-      const kept = await results.put(owner, files)
-      if (kept === undefined) return undefined
-      return { uris: files.map(({ name }) => formatUri(parsed, `${kept.id}/${name}`)), expires: kept.expires }
+      const longResult = await results.put(owner, files)
+      if (longResult === undefined) return undefined
+      return {
+        uris: files.map(({ name }) => formatUri(mountAddress, `${longResult.id}/${name}`)),
+        expires: longResult.expires,
+      }
     },
   }
 }
@@ -198,9 +201,15 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
       const bytes = totalFileBytes(files)
       if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes)) return undefined
       for (const { id } of resultsToRemove([...results.values()], { owner, bytes }, bounds)) results.delete(id)
-      const made = now()
+      const createdAt = now()
       const result = {
-        ...{ id: randomBytes(16).toString('base64url'), owner, bytes, made, expires: made + bounds.keepMs },
+        ...{
+          id: randomBytes(16).toString('base64url'),
+          owner,
+          bytes,
+          made: createdAt,
+          expires: createdAt + bounds.keepMs,
+        },
         files: files.map(resultFileMetadata),
         bodies: new Map(files.map(({ name, body }) => [name, body])),
       }
@@ -260,8 +269,8 @@ async function searchFiles(
   }
   hits.sort((a, b) => b.score - a.score)
   const best = hits[0]?.score ?? 1
-  const shown = hits.slice(0, limit).map((hit) => ({ ...hit, score: hit.score / best }))
-  return { query, hits: shown, total: hits.length, notes: [] }
+  const page = hits.slice(0, limit).map((hit) => ({ ...hit, score: hit.score / best }))
+  return { query, hits: page, total: hits.length, notes: [] }
 }
 
 function hitIn(
@@ -273,13 +282,13 @@ function hitIn(
 ): FoundHit | undefined {
   const folded = lines.map(foldText)
   const whole = folded.join('\n')
-  const found = words.filter((word) => whole.includes(word))
-  if (found.length === 0) return undefined
+  const matches = words.filter((word) => whole.includes(word))
+  if (matches.length === 0) return undefined
   // The snippet is the line that has the most of the wanted words.
-  const counts = folded.map((line) => found.filter((word) => line.includes(word)).length)
+  const counts = folded.map((line) => matches.filter((word) => line.includes(word)).length)
   const best = counts.indexOf(Math.max(...counts))
   const line = lines[best] ?? ''
-  const at = Math.max(0, (folded[best] ?? '').indexOf(found[0] ?? '') - 80)
+  const at = Math.max(0, (folded[best] ?? '').indexOf(matches[0] ?? '') - 80)
   const [first, last] = [start + 1, start + lines.length]
   return {
     uri: `${uri}?lines=${first}-${last}`,
@@ -287,7 +296,7 @@ function hitIn(
     mount,
     ...defined({ title, mimeType }),
     lines: { start: first, end: last },
-    score: found.length / words.length,
+    score: matches.length / words.length,
     snippet: { text: line.slice(at, at + maxSnippet).toWellFormed(), marks: [] },
   }
 }

@@ -67,8 +67,8 @@ async function shortenOutcome(
   const { kept, told: until } = await storeResultFiles(bounds.spill, principal, files)
   const links = (kept?.uris ?? []).map((uri, index) => ({ link: linkOf(uri, files[index]) }))
   const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.part) / Math.max(1, texts.length)
-  const told = files.map((file, index) => describeResultFile(file, kept?.uris[index], share))
-  const text = [`The result is too long for an answer. ${until}`, ...told].join('\n\n')
+  const descriptions = files.map((file, index) => describeResultFile(file, kept?.uris[index], share))
+  const text = [`The result is too long for an answer. ${until}`, ...descriptions].join('\n\n')
   const expires = kept === undefined ? {} : { uris: kept.uris, expires: new Date(kept.expires).toISOString() }
   return {
     ...rest,
@@ -86,9 +86,9 @@ const notKept = 'It could not be stored, because the store does not answer: this
  */
 async function storeResultFiles(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
   try {
-    const kept = await spill.put(principal, files)
-    if (kept === undefined) return { kept, told: tooLarge }
-    return { kept, told: `It is kept for you until ${new Date(kept.expires).toISOString()}.` }
+    const keptResult = await spill.put(principal, files)
+    if (keptResult === undefined) return { kept: keptResult, told: tooLarge }
+    return { kept: keptResult, told: `It is kept for you until ${new Date(keptResult.expires).toISOString()}.` }
   } catch (error) {
     if (!isResourceError(error)) throw error
     return { kept: undefined, told: notKept }
@@ -127,19 +127,19 @@ function isText(part: ToolPart): part is ToolPart & TextPart {
 
 /** Returns a large binary part as a file. */
 function binaryOf(part: ToolPart, index: number): readonly { readonly part: ToolPart; readonly file: ResultFile }[] {
-  const found = 'bytes' in part ? part : 'content' in part && 'bytes' in part.content ? part.content : undefined
-  if (found === undefined || found.bytes.length <= maxBinaryBytes) return []
-  const mimeType = found.mimeType ?? 'application/octet-stream'
+  const binary = 'bytes' in part ? part : 'content' in part && 'bytes' in part.content ? part.content : undefined
+  if (binary === undefined || binary.bytes.length <= maxBinaryBytes) return []
+  const mimeType = binary.mimeType ?? 'application/octet-stream'
   const extension = /^[a-z]+\/([a-z0-9]{1,8})/i.exec(mimeType)?.[1] ?? 'bin'
   const name = `part-${index + 1}.${extension}`
-  return [{ part, file: { name, title: name, mimeType, body: found.bytes } }]
+  return [{ part, file: { name, title: name, mimeType, body: binary.bytes } }]
 }
 
 function makeNamesUnique(files: readonly ResultFile[]): readonly ResultFile[] {
-  const taken = new Set<string>()
+  const names = new Set<string>()
   return files.map((file, index) => {
-    const name = taken.has(file.name) ? `${index + 1}-${file.name}` : file.name
-    taken.add(name)
+    const name = names.has(file.name) ? `${index + 1}-${file.name}` : file.name
+    names.add(name)
     return { ...file, name }
   })
 }
@@ -165,7 +165,7 @@ function describeResultFile({ name, mimeType, body }: ResultFile, uri: string | 
   const sample = body.slice(0, sampled)
   const tokens = Math.ceil((estimateTokens(sample) * body.length) / Math.max(1, sample.length))
   const outline = name.endsWith('.json') ? keysOf(lines) : outlineEntries(lines, name, mimeType, maxOutline)
-  const begun = body.slice(0, lengthOfTokens(body, most)).toWellFormed()
+  const beginning = body.slice(0, lengthOfTokens(body, most)).toWellFormed()
   return [
     `${whole}  (${lines.length} lines, about ${tokens} tokens)`,
     ...(uri === undefined ? [] : [`Read a part of it: ${uri}?lines=1-200`]),
@@ -173,7 +173,7 @@ function describeResultFile({ name, mimeType, body }: ResultFile, uri: string | 
       ? []
       : [`Outline:`, ...outline.slice(0, maxOutline).map(({ line, text }) => `${line}: ${text}`)]),
     'Beginning:',
-    begun,
+    beginning,
   ].join('\n')
 }
 

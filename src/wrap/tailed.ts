@@ -104,13 +104,13 @@ function createTailContent(
   }
   if (isBinaryType(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
     throw invalidTailError('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
-  let cut = from
+  let headEnd = from
   if (from === 0 && start > first) {
     // In other encodings the borders of characters within a line are unknown.
     if (!isTextPart(bytes, facts)) throw lineTooLong(bytes.length)
-    cut = wholeCharacters(bytes).from
+    headEnd = wholeCharacters(bytes).from
   }
-  const range = { start: start + cut, end: start + to }
+  const range = { start: start + headEnd, end: start + to }
   const part: PartFacts = {
     unit: 'bytes',
     first: range.start,
@@ -118,12 +118,12 @@ function createTailContent(
     ...defined({ size: facts.size }),
     ...(to < bytes.length ? { next: `bytes=${range.end}-` } : {}),
   }
-  const told: TailFacts = { lines, earlier: range.start > first, ...unfinished }
-  const lastLines = bytes.subarray(cut, to)
+  const tailFacts: TailFacts = { lines, earlier: range.start > first, ...unfinished }
+  const lastLines = bytes.subarray(headEnd, to)
   return {
     ...facts,
     range,
-    meta: { ...facts.meta, [partKey]: part, [tailKey]: told },
+    meta: { ...facts.meta, [partKey]: part, [tailKey]: tailFacts },
     ...(text ? { text: lastLines.toString() } : { bytes: lastLines }),
   }
 }

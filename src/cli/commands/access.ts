@@ -109,10 +109,10 @@ async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
 ): Promise<AccessReport['leftOut'] | undefined> {
-  const found = planned.find(({ address }) => address === mount)
-  if (found === undefined) return undefined
+  const plannedMount = planned.find(({ address }) => address === mount)
+  if (plannedMount === undefined) return undefined
   // If the folder of the mount cannot be opened, no path counts as left out.
-  const explainer = await openLeftOutExplainer(found).catch(fallbackTo(undefined))
+  const explainer = await openLeftOutExplainer(plannedMount).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
     if (why === undefined || why.reason === 'missing') return undefined
@@ -126,10 +126,10 @@ interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 
-function judge(uri: string, who: Principal, found: ResolvedUri<Ruled> | undefined): AccessReport {
+function judge(uri: string, who: Principal, resolvedUri: ResolvedUri<Ruled> | undefined): AccessReport {
   const about = { uri, roles: who.roles }
-  if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
-  const { mount, path, below } = found
+  if (resolvedUri === undefined) return { ...about, allowed: false, reason: 'no-mount' }
+  const { mount, path, below } = resolvedUri
   const at = { ...about, mount: mount.address, path }
   const missingScopes = mount.scopes.filter((scope) => who.scopes?.includes(scope) === false)
   if (missingScopes.length > 0) return { ...at, allowed: false, reason: 'missing-scope', missingScopes }

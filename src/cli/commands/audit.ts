@@ -58,8 +58,9 @@ function parseSince(value: string): number {
 }
 
 async function print(options: AuditOptions, io: Io): Promise<void> {
-  const { config: named, file, caller, since, uri, verb, outcome, limit, contents, json } = options
-  const local = file === undefined || contents ? await requireLocalSetUp(defined({ config: named }), io) : undefined
+  const { config: configFile, file, caller, since, uri, verb, outcome, limit, contents, json } = options
+  const local =
+    file === undefined || contents ? await requireLocalSetUp(defined({ config: configFile }), io) : undefined
   const logged = local?.config?.audit === undefined ? undefined : resolve(local.config.folder, local.config.audit.file)
   const log = file ?? logged
   if (log === undefined)

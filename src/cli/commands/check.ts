@@ -73,8 +73,8 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     scrubber,
   )
   if (!options.json) await io.out.write(formatConfigProblems(problems))
-  const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : createLazyStore(kept, log)
+  const storeOptions = storeSettings(local)
+  const store = storeOptions === undefined ? undefined : createLazyStore(storeOptions, log)
   if (options.contract !== undefined) {
     const settings = { log, scrubber, ...defined({ store }) }
     const report = await checkContract(options.contract, mounts, options.limit, settings).finally(() => store?.close())
@@ -82,7 +82,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   }
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
-  const opened: Mount[] = []
+  const openMounts: Mount[] = []
   const progress = createProgress(io, {
     what: 'mounts checked',
     done: 0,
@@ -91,7 +91,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   })
   const settings = { log, scrubber, ...defined({ store }) }
   const checkOne = async (mount: PlannedMount) =>
-    cleanValue(await checkMount(mount, options.limit, settings, (it) => opened.push(it)), scrubber)
+    cleanValue(await checkMount(mount, options.limit, settings, (it) => openMounts.push(it)), scrubber)
   for await (const report of mapInOrder(mounts, maxMountsAtOnce, checkOne)) {
     reports.push(report)
     if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)), { isStyled: true })
@@ -99,7 +99,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   }
   progress.end()
   // With authentication, roles come from the tokens of the clients, so any mount may have a client that sees it.
-  const hidden = local.config?.auth === undefined ? await mountsHiddenFrom(local.principal, opened, log) : []
+  const hiddenMounts = local.config?.auth === undefined ? await mountsHiddenFrom(local.principal, openMounts, log) : []
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))
     .map(({ address }) => ({ address, served: parseAddress(address).text }))
@@ -110,9 +110,18 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const leftOut = withheld.map(withheldJson)
   const ok = wrong + problems.length + leftOut.length === 0
   if (options.json)
-    await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, otherNames, leftOut })
+    await writeJson(io.out, {
+      file,
+      ok,
+      problems,
+      mounts: reports,
+      hidden: hiddenMounts,
+      respelled,
+      otherNames,
+      leftOut,
+    })
   else {
-    for (const address of hidden)
+    for (const address of hiddenMounts)
       io.say(
         `Note: no client sees ${address}: its access rules hide everything in it from the roles that "roles" in the configuration gives.`,
       )
@@ -202,9 +211,9 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   const leftOut = parts === '' ? [] : [`left out: ${parts}`]
   const { unknownEncodings: unknown = [], ruleMisses = [] } = report
   const texts = pluralize(unknown.length, 'text')
-  const named = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
+  const names = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
   const encodings =
-    unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${named})`]
+    unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${names})`]
   return [
     head,
     ...[...faults, ...leftOut, ...encodings, ...ruleMisses.map(formatRuleMiss)].map(
@@ -226,26 +235,26 @@ export async function* mapInOrder<Item, Result>(
   most: number,
   work: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {
-  const begun: Promise<Result>[] = []
+  const runs: Promise<Result>[] = []
   let running = 0
   let stopped = false
   const beginMore = (): void => {
-    while (!stopped && running < most && begun.length < items.length) {
+    while (!stopped && running < most && runs.length < items.length) {
       running++
-      const result = work(items[begun.length] as Item)
-      begun.push(result)
-      const ended = () => {
+      const result = work(items[runs.length] as Item)
+      runs.push(result)
+      const onEnd = () => {
         running--
         beginMore()
       }
-      result.then(ended, ended)
+      result.then(onEnd, onEnd)
     }
   }
   beginMore()
   try {
     for (let i = 0; i < items.length; i++) {
       // `begun[i]` exists, because item `i` begins at the latest when all items before it have ended.
-      yield await (begun[i] as Promise<Result>)
+      yield await (runs[i] as Promise<Result>)
     }
   } finally {
     stopped = true

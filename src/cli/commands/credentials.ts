@@ -137,15 +137,15 @@ async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string
   if (tokens !== undefined) return resolve(tokens)
   const { findTokenFile } = await import('../../config/auth.ts')
   const file = resolve(config ?? defaultConfigName)
-  const found = await findTokenFile(file).catch(() => {
+  const tokenFile = await findTokenFile(file).catch(() => {
     throw usageError(
       `No token file is known, because the configuration ${file} cannot be read. Give --tokens FILE, or --config FILE.`,
     )
   })
-  if (found === undefined)
+  if (tokenFile === undefined)
     throw usageError(`The configuration ${file} names no token file. Set http.auth.tokens, or give --tokens FILE.`)
-  if (config === undefined) await refuseUntrusted(file, found)
-  return found
+  if (config === undefined) await refuseUntrusted(file, tokenFile)
+  return tokenFile
 }
 
 /** @throws CommandError if an untrusted configuration names a token file outside its folder. */
@@ -194,11 +194,11 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     import('../../config/problem.ts'),
     import('../../providers/index.ts'),
   ])
-  const loaded = await loadLocalConfig(resolve(config ?? defaultConfigName), config !== undefined)
-  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
-  const note = withheldNote(loaded.config)
+  const loadResult = await loadLocalConfig(resolve(config ?? defaultConfigName), config !== undefined)
+  if ('problems' in loadResult) throw commandFailure(loadResult.problems.map(formatConfigProblem).join('\n'))
+  const note = withheldNote(loadResult.config)
   if (note !== undefined) io.say(note)
-  const { mounts, folder, secrets } = loaded.config
+  const { mounts, folder, secrets } = loadResult.config
   const found = Object.entries(mounts).flatMap(([at, mount]) => {
     const load = sourceNamed(mount.provider)?.account
     return load !== undefined && (address === undefined || at === address)
@@ -206,9 +206,11 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
       : []
   })
   const [one, other] = found
-  const isWhole = loaded.config.withheld.length === 0
+  const isWhole = loadResult.config.withheld.length === 0
   const where = isWhole ? 'The configuration has' : 'Without the parts that are left out, the configuration has'
-  const advice = isWhole ? 'Add one with "provider": "gdrive".' : `To trust them: ${trustCommand(loaded.config.file)}`
+  const advice = isWhole
+    ? 'Add one with "provider": "gdrive".'
+    : `To trust them: ${trustCommand(loadResult.config.file)}`
   if (one === undefined)
     throw address === undefined
       ? usageError(`${where} no mount of Google Drive. ${advice}`)

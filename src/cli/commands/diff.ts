@@ -34,12 +34,12 @@ export function define(command: Command, io: Io): void {
     .action((uri: string | undefined, options: DiffOptions) => diff(uri, options, io))
 }
 
-async function diff(named: string | undefined, options: DiffOptions, io: Io): Promise<void> {
+async function diff(argument: string | undefined, options: DiffOptions, io: Io): Promise<void> {
   const limit = Number(options.limit)
   if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit must be a whole number, at least 1.')
   await withSource(options, io, async ({ view, uriOf }) => {
-    if (named === undefined) await printChanges(view, { limit, ...defined({ since: options.since }) }, options, io)
-    else await printDiff(view, uriOf(named), options, io)
+    if (argument === undefined) await printChanges(view, { limit, ...defined({ since: options.since }) }, options, io)
+    else await printDiff(view, uriOf(argument), options, io)
   })
 }
 
@@ -53,13 +53,14 @@ async function printChanges(
     throw commandFailure(
       'This command cannot list the changes of a server at --url or --command. If it is hikidashi, call its tool what_changed.',
     )
-  const found = await view.changed(query)
-  if (json) return writeJson(io.out, found)
-  for (const line of formatChangedResources(found)) await io.out.write(`${line}\n`)
-  if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
-  if (found.more > 0) io.say(`Not printed: ${formatCount(found.more, 'more change')}. To see more, raise --limit.`)
-  for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
-  io.say(`For the next call: --since ${found.since}`)
+  const resources = await view.changed(query)
+  if (json) return writeJson(io.out, resources)
+  for (const line of formatChangedResources(resources)) await io.out.write(`${line}\n`)
+  if (resources.unknown) throw new CommandError(exitCodes.notFound, tooOld(resources.since))
+  if (resources.more > 0)
+    io.say(`Not printed: ${formatCount(resources.more, 'more change')}. To see more, raise --limit.`)
+  for (const address of resources.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
+  io.say(`For the next call: --since ${resources.since}`)
 }
 
 function formatChangedResources({ created, updated, deleted }: ChangedResources): readonly string[] {

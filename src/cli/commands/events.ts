@@ -50,14 +50,14 @@ async function show(
   const store = createLazyStore(config.store, log)
   const deliveries = createDeliveries(store, log)
   try {
-    const found = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)
-    if (json) return await writeJson(io.out, found)
-    if (found.length === 0)
+    const records = await deliveries.latest(limit, subscription).catch(rethrowAsFailure)
+    if (json) return await writeJson(io.out, records)
+    if (records.length === 0)
       return io.say(`No delivery${subscription === undefined ? '' : ` to ${subscription}`} is recorded.`)
     const layOut = createColumns()
     await io.out.write(
       layOut(
-        found.map(({ time, subscription: id, outcome, kind, attempt, name, origin }) =>
+        records.map(({ time, subscription: id, outcome, kind, attempt, name, origin }) =>
           [time, id, outcome, `${kind} ${attempt}`, name, origin].map(escapeText),
         ),
       ),

@@ -74,8 +74,8 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
     const isWhole = tokens || options.size === true
     const { size = false, long = false, full = false, ascii = false } = options
     const { depth = Number.POSITIVE_INFINITY, most = Number.POSITIVE_INFINITY } = options
-    const shown = { tokens, size, long, full, ascii, isWhole }
-    const printer = options.json ? createTreeJson(io.out, shown) : createTreePrinter(io.out, shown)
+    const display = { tokens, size, long, full, ascii, isWhole }
+    const printer = options.json ? createTreeJson(io.out, display) : createTreePrinter(io.out, display)
     const faults: string[] = []
     const visitor: TreeVisitor = {
       ...printer,
@@ -100,7 +100,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
       progress.end()
     }
     await printer.end()
-    if (!options.json) await io.out.write(`\n${formatTotals(totals, shown)}\n`)
+    if (!options.json) await io.out.write(`\n${formatTotals(totals, display)}\n`)
     if (faults.length > 0) throw commandFailure(`The tree is not complete. ${faults[0]}`)
   })
 }
@@ -139,9 +139,9 @@ function formatTotals(
   const directories = sum((totals) => totals.directories)
   const resources = sum((totals) => totals.resources)
   const counts = [formatCount(directories, 'directory', 'directories'), formatCount(resources, 'resource')]
-  const known = { tokens: sum((totals) => totals.tokens), isEstimate: roots.some(({ isEstimate }) => isEstimate) }
+  const sums = { tokens: sum((totals) => totals.tokens), isEstimate: roots.some(({ isEstimate }) => isEstimate) }
   const size = isWhole ? [formatSize(sum(({ bytes }) => bytes))] : []
-  return [...counts, ...size, ...(tokens ? [`${formatTokens(known)} tokens`] : [])].join(', ')
+  return [...counts, ...size, ...(tokens ? [`${formatTokens(sums)} tokens`] : [])].join(', ')
 }
 
 interface StatOptions extends SourceOptions {

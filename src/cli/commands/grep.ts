@@ -43,9 +43,9 @@ async function runGrepCommand(argument: string, pattern: string, options: GrepCo
     const uri = uriOf(argument)
     const progress = createProgress(io, { what: `Searching ${displayUri(uri)}`, besideOutput: true })
     const { limit, from = 1, context = 0, literal, ignoreCase } = options
-    const given = { pattern, isLiteral: literal === true, ignoresCase: ignoreCase === true, limit, from, context }
-    const report = (done: number) => progress.set({ done, what: 'lines searched' })
-    const searching = grep((part, reading) => view.read(part, reading), uri, { ...given, report }).finally(progress.end)
+    const query = { pattern, isLiteral: literal === true, ignoresCase: ignoreCase === true, limit, from, context }
+    const report = (lineCount: number) => progress.set({ done: lineCount, what: 'lines searched' })
+    const searching = grep((part, reading) => view.read(part, reading), uri, { ...query, report }).finally(progress.end)
     const answer = await withSuggestion(uri, searching, view)
     const { next, ...found } = answer
     if (options.json) return writeJson(io.out, { ...found, ...(next && { next: next.from }) })
@@ -66,10 +66,10 @@ function formatMatches({ matches }: GrepAnswer, colours: Colours): string {
 function formatMatch({ line, text, start, end, before = [], after = [] }: MatchingLine, { mark }: Colours): string {
   const around = (lines: readonly string[], first: number) =>
     lines.map((one, index) => `${first + index}-${escapeText(one)}\n`).join('')
-  const found = start === end ? '' : mark(escapeText(text.slice(start, end)))
+  const highlight = start === end ? '' : mark(escapeText(text.slice(start, end)))
   return [
     around(before, line - before.length),
-    `${line}:${escapeText(text.slice(0, start))}${found}${escapeText(text.slice(end))}\n`,
+    `${line}:${escapeText(text.slice(0, start))}${highlight}${escapeText(text.slice(end))}\n`,
     around(after, line + 1),
     before.length + after.length === 0 ? '' : '--\n',
   ].join('')

@@ -127,20 +127,20 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const searches: HealthFacts['searches'][number][] = []
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
-      const found = parseSearchStatus(await readResourceText(view, searchMount.status))
-      if (found === undefined)
+      const status = parseSearchStatus(await readResourceText(view, searchMount.status))
+      if (status === undefined)
         throw commandFailure(
           `The status of ${searchMount.address} cannot be parsed. Does its server have another version of hikidashi?`,
         )
-      searches.push({ address: searchMount.address, ...found })
+      searches.push({ address: searchMount.address, ...status })
     }
-    const told = {
+    const status = {
       mounts: await readMountStatuses(view, catalog, searches),
       searches,
       leftOut: withheld.map(withheldJson),
     }
     progress.end()
-    await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
+    await (options.json ? writeJson(io.out, status) : io.out.write(formatStatus(status)))
   })
 }
 
@@ -149,12 +149,13 @@ async function readMountStatuses(
   catalog: Catalog | undefined,
   searches: HealthFacts['searches'],
 ): Promise<readonly MountStatus[]> {
-  const known = new Map(searches.flatMap(({ mounts }) => mounts.map((mount) => [mount.address, mount])))
+  const statusByMount = new Map(searches.flatMap(({ mounts }) => mounts.map((mount) => [mount.address, mount])))
   return (await view.mounts()).map(({ uri, title }) => {
     const local = catalog?.reader(uri)
-    const told = known.get(uri)
-    const changes = told?.changes ?? (local === undefined ? undefined : local.watch === undefined ? 'none' : 'watched')
-    const degraded = told?.degraded ?? local?.degraded()
+    const mountStatus = statusByMount.get(uri)
+    const changes =
+      mountStatus?.changes ?? (local === undefined ? undefined : local.watch === undefined ? 'none' : 'watched')
+    const degraded = mountStatus?.degraded ?? local?.degraded()
     return {
       address: uri,
       ...defined({ title, changes, degraded }),

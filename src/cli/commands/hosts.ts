@@ -105,13 +105,13 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   if (options.print) return print(host, launch, context, options, io)
   // A host without hooks is refused before anything is written.
   if (options.hook) await openHook(host, scope, machine)
-  const opened = await openHostFile(host, scope, machine)
-  const entry = host.entryOf(launch, context, opened.settings)
-  const after = withEntry(opened, context.name, entry)
-  const { before } = opened
+  const file = await openHostFile(host, scope, machine)
+  const entry = host.entryOf(launch, context, file.settings)
+  const after = withEntry(file, context.name, entry)
+  const { before } = file
   const isSame = before.text !== undefined && after === before.text
   const isShared = options.hook && hasSharedFile(host)
-  if (!isSame) refuseTaken(opened, context.name, options)
+  if (!isSame) refuseTaken(file, context.name, options)
   if (options.dryRun) {
     await showDiff(fileDiff(before.file, before.text, after), io)
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
@@ -122,7 +122,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   const whole = isShared ? withHook(await openChangedHook(host, scope, machine, after)) : after
   if (!isSame || whole !== before.text) await writeHostFile(before, whole)
   const hookFile = isShared ? before.file : options.hook ? await addHook(host, scope, machine) : undefined
-  const kept = options.config === undefined || (await saveTrust(options.config))
+  const isTrusted = options.config === undefined || (await saveTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
   const backup = isSame || before.text === undefined ? undefined : backupPath(before)
   if (options.json)
@@ -148,7 +148,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
     io.say(
       `The hook in ${hookFile} gives a prompt a context if some resources fit it. To see the last one: hikidashi why --context`,
     )
-  for (const note of [...notes, ...(kept ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
+  for (const note of [...notes, ...(isTrusted ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
 /** Whether the hook of a host lies in its settings file. Both are then written at once, so that the backup is the original file. */
@@ -163,24 +163,24 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
 }
 
 /** Prints the diff that adds the hook. `changed`: the new text of the settings file, which the hook may share with the servers. */
-async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
-  const hook = await openChangedHook(host, scope, machine, changed)
+async function showHookDiff(host: Host, scope: HostScope, machine: Machine, text: string | undefined, io: Io) {
+  const hook = await openChangedHook(host, scope, machine, text)
   const { before } = hook.opened
   await showDiff(fileDiff(before.file, before.text, withHook(hook)), io)
 }
 
 /** Prints the diff that removes the hook, if the file has it. `changed`: as for {@link showHookDiff}. */
-async function showHookRemoval(host: Host, scope: HostScope, changed: string, io: Io): Promise<void> {
-  const hook = await openChangedHook(host, scope, thisMachine(), changed)
+async function showHookRemoval(host: Host, scope: HostScope, text: string, io: Io): Promise<void> {
+  const hook = await openChangedHook(host, scope, thisMachine(), text)
   const { before } = hook.opened
   if (hook.index !== -1) await showDiff(fileDiff(before.file, before.text, withoutHook(hook)), io)
 }
 
 /** Opens the hook of a host as it is after the settings file, which the hook may share with the servers, has a new text. */
-async function openChangedHook(host: Host, scope: HostScope, machine: Machine, changed: string | undefined) {
+async function openChangedHook(host: Host, scope: HostScope, machine: Machine, hookText: string | undefined) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
-  const text = before.file === hostSettingsFile(host, scope, machine) ? (changed ?? '') : before.text
+  const text = before.file === hostSettingsFile(host, scope, machine) ? (hookText ?? '') : before.text
   return { ...hook, opened: { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') } }
 }
 
@@ -215,7 +215,7 @@ function notesOn(
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
   // If the file cannot be read, print the entry for an empty file.
   const settings = await openHostFile(host, context.scope, context.machine).then(
-    (opened) => opened.settings,
+    (file) => file.settings,
     () => undefined,
   )
   const file = hostSettingsFile(host, context.scope, context.machine)
@@ -270,7 +270,7 @@ function rowsOf({ host, found, files }: HostReport): readonly (readonly string[]
   return files.map((file, i) => [i === 0 ? host : '', i === 0 ? yes(found) : '', file.scope, ownIn(file), file.file])
 }
 
-const yes = (found: boolean) => (found ? 'yes' : 'no')
+const yes = (isFound: boolean) => (isFound ? 'yes' : 'no')
 
 function ownIn({ servers, problem }: HostFileReport): string {
   if (problem !== undefined) return 'unreadable'
@@ -319,10 +319,10 @@ export function defineRemove(command: Command, io: Io): void {
 async function remove(id: string, options: RemoveOptions, io: Io): Promise<void> {
   const host = hostNamed(id)
   const name = entryName(host, options.name)
-  const opened = await openHostFile(host, options.scope, thisMachine())
-  refuseOthers(opened, name, options)
-  const { before } = opened
-  const after = withoutEntry(opened, name)
+  const file = await openHostFile(host, options.scope, thisMachine())
+  refuseOthers(file, name, options)
+  const { before } = file
+  const after = withoutEntry(file, name)
   const hasHook = promptHooks[id] !== undefined
   if (options.dryRun) {
     await showDiff(fileDiff(before.file, before.text, after), io)
@@ -346,9 +346,9 @@ async function removeHook(host: Host, scope: HostScope): Promise<void> {
   if (hook.isPlugin) await unlink(before.target)
 }
 
-function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOptions): void {
-  const { host, before } = opened
-  const servers = serversOf(opened)
+function refuseOthers(file: OpenedHostFile, name: string, { force }: RemoveOptions): void {
+  const { host, before } = file
+  const servers = serversOf(file)
   const value = servers[name]
   if (value === undefined) {
     const ours = Object.entries(servers).filter(([other, entry]) => startsHikidashi(other, host.foundIn(entry)))
@@ -359,8 +359,8 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
         : `It has ${names.join(', ')}. Choose one with --name.`
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
-  const found = host.foundIn(value)
+  const launch = host.foundIn(value)
   // An entry with a URL may be hikidashi: the URL does not show which program answers.
-  if (force || found.command === undefined || startsHikidashi(name, found)) return
+  if (force || launch.command === undefined || startsHikidashi(name, launch)) return
   throw commandFailure(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

@@ -50,8 +50,10 @@ export function define(command: Command, io: Io): void {
 async function printSql(database: string, io: Io): Promise<void> {
   const load = sourceNamed(database)?.sql
   if (load === undefined) {
-    const named = Object.keys(sources).filter((name) => sourceNamed(name)?.sql !== undefined)
-    throw usageError(`Statements exist only for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
+    const sourceNames = Object.keys(sources).filter((name) => sourceNamed(name)?.sql !== undefined)
+    throw usageError(
+      `Statements exist only for these databases: ${sourceNames.map((name) => `--sql ${name}`).join(', ')}.`,
+    )
   }
   await io.out.write((await load()).setupSql)
 }
@@ -89,11 +91,11 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${trustNotSavedNote}`)
   if (options.json)
     await writeJson(io.out, { file, mounts: mountsOfFolder(folder, address, survey).map((mount) => mount.address) })
-  const named = joinCommand([file])
+  const command = joinCommand([file])
   io.say(`Wrote ${file}.
-List its resources:      hikidashi ls --recursive --config ${named}
-Check it:                hikidashi check --config ${named}
-Serve it:                hikidashi serve --config ${named} --http 8787`)
+List its resources:      hikidashi ls --recursive --config ${command}
+Check it:                hikidashi check --config ${command}
+Serve it:                hikidashi serve --config ${command} --http 8787`)
 }
 
 /** Returns an address without the path of the folder, so that it is the same on every machine and the file can be shared. */

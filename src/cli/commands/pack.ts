@@ -172,7 +172,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
     const { testFileGlobs } = await import('../../context/tests.ts')
-    const asked = askedBy(query, basket, options, before, source, testFileGlobs)
+    const assembleOptions = askedBy(query, basket, options, before, source, testFileGlobs)
     const progress = createProgress(io, {
       ...{ what: 'resources read', done: 0 },
       ...{ besideOutput: true, writeLine: io.say },
@@ -180,7 +180,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const { assemble } = await import('../../context/index.ts')
     const { changes, known } = await countFileChanges(source.mounts, log)
     const assembled = await assemble(counted(source.view, progress), {
-      ...asked,
+      ...assembleOptions,
       ...defined({ earlier: reused?.manifest }),
       changes,
       // No other caller uses local mounts, so many simultaneous reads delay nobody.
@@ -191,7 +191,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       })
       .finally(progress.end)
     const { text, tokens, budget, items, notes } = assembled
-    const manifest = manifestFor(asked, assembled)
+    const manifest = manifestFor(assembleOptions, assembled)
     if (options.output === undefined) await io.out.write(text)
     else await writeTextFile(options.output, text)
     if (options.manifest !== undefined)
@@ -228,7 +228,7 @@ function askedBy(
   const { budget, format, encoding, audience, halfLife, reserve, mount, exclude = [], tests, fresh } = options
   const excludes = [...exclude.map((text) => excludeIn(text, uriOf)), ...(tests ? [] : testFiles)]
   const now = options.now ?? (then === undefined ? Date.now() : Date.parse(then))
-  const given = {
+  const callOptions = {
     budget,
     format,
     encoding,
@@ -243,8 +243,8 @@ function askedBy(
     // Pins without a query mean: only the pins.
     pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
   }
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...otherwise, ...earlier, ...said, now }
+  const members = Object.fromEntries(Object.entries(callOptions).filter(([, value]) => value !== undefined))
+  return { ...otherwise, ...earlier, ...members, now }
 }
 
 /** Returns the options that a manifest was made with; for a manifest without options, its resources as pins. */

@@ -61,10 +61,10 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
   if (publisher === undefined || publisher === '')
     throw commandFailure('A bundle needs the name of its publisher. Give --author NAME.')
   const progress = createProgress(io, { what: 'files' })
-  const told = (done: number, total: number) => progress.set({ done, total })
+  const onProgress = (count: number, total: number) => progress.set({ done: count, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]
   const manifest = bundleManifest(own, { author: publisher, platforms, ...defined({ curated, folders }) })
-  const contents = { told, ...defined({ curated: curated?.text }) }
+  const contents = { told: onProgress, ...defined({ curated: curated?.text }) }
   const writing = writeBundle(packageFolder(), manifest, platforms, file, contents).finally(progress.end)
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error

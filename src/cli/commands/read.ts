@@ -111,19 +111,19 @@ async function readLarge(
   // Clean the whole stream: a secret may lie across the border of two parts.
   const bytes = isLocal ? cleanStream(whole.bytes, io.secrets) : whole.bytes
   const write = (out: Output) =>
-    writeTold(out, whole.length, io, async (told) => {
-      for await (const piece of bytes) await told.write(piece)
+    writeTold(out, whole.length, io, async (output) => {
+      for await (const piece of bytes) await output.write(piece)
     })
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
 /** Returns the URI of the requested part or form of a resource (docs/providers/documents.md). */
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
-  const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
-  if (given.length === 0) return uri
+  const partOptions = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
+  if (partOptions.length === 0) return uri
   if (uri.includes('?'))
     throw usageError('The URI has a query already. Write the part into the query, or leave the query out.')
-  return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
+  return `${uri}?${partOptions.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
 /** Calls `write` with an output that shows the progress on a terminal. `total`: length of all data, if it is known. */
@@ -134,14 +134,14 @@ async function writeTold(
   write: (told: Output) => Promise<void>,
 ): Promise<void> {
   const progress = createProgress({ saysToTerminal, out }, { done: 0, total, what: '', format: formatSize })
-  const told: Output = {
+  const output: Output = {
     ...out,
     write: async (data, writing) => {
       await out.write(data, writing)
       progress.add(Buffer.byteLength(data))
     },
   }
-  await write(told).finally(progress.end)
+  await write(output).finally(progress.end)
 }
 
 async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
@@ -183,10 +183,10 @@ function needsLineEnd(content: ResourceContent): boolean {
 
 /** Writes one content: its text in UTF-8, or its bytes. */
 function writeContent(out: Output, content: ResourceContent, io: Io): Promise<void> {
-  return writeTold(out, contentLength(content), io, async (told) => {
-    if ('text' in content) await told.write(content.text)
-    else if ('bytes' in content) await told.write(content.bytes)
-    else for await (const chunk of content.stream) await told.write(chunk)
+  return writeTold(out, contentLength(content), io, async (output) => {
+    if ('text' in content) await output.write(content.text)
+    else if ('bytes' in content) await output.write(content.bytes)
+    else for await (const chunk of content.stream) await output.write(chunk)
   })
 }
 

@@ -56,13 +56,13 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
     ...defined({ store }),
   }).catch(rethrowAsFailure)
   try {
-    const [opened] = catalog.mounts.filter(isWritable)
-    if (opened === undefined) throw commandFailure(`The mount ${planned.address} does not store results.`)
-    const kept = await putAll(opened, values, name)
-    if (json) return await writeJson(io.out, kept)
+    const [mount] = catalog.mounts.filter(isWritable)
+    if (mount === undefined) throw commandFailure(`The mount ${planned.address} does not store results.`)
+    const outcomes = await putAll(mount, values, name)
+    if (json) return await writeJson(io.out, outcomes)
     const layOut = createColumns()
-    await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
-    io.say(`${formatCount(kept.length, 'analysis', 'analyses')} in ${opened.address}.`)
+    await io.out.write(layOut(outcomes.map(({ status, uri }) => [status, escapeText(uri)])))
+    io.say(`${formatCount(outcomes.length, 'analysis', 'analyses')} in ${mount.address}.`)
   } finally {
     await catalog.close()
   }
@@ -76,14 +76,14 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
       throw wrong(error, `${file}${position}`)
     }
   }
-  const kept: (StoreOutcome & { readonly uri: string })[] = []
+  const outcomes: (StoreOutcome & { readonly uri: string })[] = []
   for (const { value, position } of values) {
-    const stored = await provider.put(value).catch((error: unknown) => {
+    const outcome = await provider.put(value).catch((error: unknown) => {
       throw wrong(error, `${file}${position}`)
     })
-    kept.push({ uri: formatUri(parseAddress(address), `results/${stored.id}`), ...stored })
+    outcomes.push({ uri: formatUri(parseAddress(address), `results/${outcome.id}`), ...outcome })
   }
-  return kept
+  return outcomes
 }
 
 /** Returns the error of one analysis, with its position in the file, as a failure of the command instead of a usage error. */
@@ -139,16 +139,18 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
 
 function plannedFor({ mounts, config }: LocalSetUp, address: string | undefined) {
   const keeping = mounts.filter(({ config }) => mountSource(config).writers !== undefined)
-  const named = keeping.map((mount) => mount.address)
+  const addresses = keeping.map((mount) => mount.address)
   if (keeping.length === 0)
     throw commandFailure(
       `${config?.file ?? 'The current folder'} has no mount for results. Add one: "wallbounce://project": { "provider": "results" }.`,
     )
   const bare = (text: string) => text.replace(/\/$/, '')
-  const found = address === undefined ? keeping : keeping.filter((mount) => bare(mount.address) === bare(address))
-  const [first] = found
+  const plannedMounts =
+    address === undefined ? keeping : keeping.filter((mount) => bare(mount.address) === bare(address))
+  const [first] = plannedMounts
   if (first === undefined)
-    throw usageError(`No mount for results is at ${address}. There is one at: ${named.join(', ')}.`)
-  if (found.length > 1) throw usageError(`Several mounts store results. Give --mount ${named.join(', or --mount ')}.`)
+    throw usageError(`No mount for results is at ${address}. There is one at: ${addresses.join(', ')}.`)
+  if (plannedMounts.length > 1)
+    throw usageError(`Several mounts store results. Give --mount ${addresses.join(', or --mount ')}.`)
   return first
 }

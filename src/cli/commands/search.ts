@@ -66,37 +66,37 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const searchMount = await searchMountFor(view, options.at)
     const isRecent = catalog !== undefined && (await indexed(catalog, searchMount, options.fresh === true, io))
     const { limit, mount, mime, since, minPriority, audience, path, after, fresh } = options
-    const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after, fresh })
-    const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
+    const filters = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after, fresh })
+    const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(filters.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
-    const found = parseSearchAnswer(await readResourceText(view, uri))
-    if (found === undefined)
+    const answer = parseSearchAnswer(await readResourceText(view, uri))
+    if (answer === undefined)
       throw commandFailure(
         `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,
       )
     // A server of an earlier version ignores `fresh`, and its answer does not have this member.
-    if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
-    if (options.json) return writeJson(io.out, found)
-    if (found.fallback !== undefined) io.say(found.fallback)
-    await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
+    if (fresh && answer.fresh === undefined) io.say(`Note: ${staleNote}`)
+    if (options.json) return writeJson(io.out, answer)
+    if (answer.fallback !== undefined) io.say(answer.fallback)
+    await io.out.write(formatFound(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
     // The age of a recent index has been reported already, so the note that nothing is being indexed is left out.
-    for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
-    if (found.hits.length === 0) {
-      const named = mount?.replace(/\/$/, '')
+    for (const note of answer.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
+    if (answer.hits.length === 0) {
+      const mountAddress = mount?.replace(/\/$/, '')
       const isMissing =
-        named !== undefined && !(await view.mounts()).some(({ uri }) => uri.replace(/\/$/, '') === named)
+        mountAddress !== undefined && !(await view.mounts()).some(({ uri }) => uri.replace(/\/$/, '') === mountAddress)
       io.say(
         `Nothing was found.${isMissing ? ` The mount ${mount} does not exist. To list the mounts: hikidashi status` : ''}`,
       )
     }
-    if (found.next !== undefined) io.say(`There are more hits: --after ${found.next}`)
+    if (answer.next !== undefined) io.say(`There are more hits: --after ${answer.next}`)
   })
 }
 
 async function searchMountFor(view: View, at: string | undefined): Promise<SearchMount> {
   const all = await searchMountsOf(view)
-  const found = at === undefined ? all : all.filter(({ address }) => address === at.replace(/\/$/, ''))
-  const [first] = found
+  const mounts = at === undefined ? all : all.filter(({ address }) => address === at.replace(/\/$/, ''))
+  const [first] = mounts
   const names = all.map(({ address }) => address)
   if (first === undefined && at !== undefined && all.length > 0)
     throw usageError(`No search is mounted at ${at}. There is one at: ${names.join(', ')}.`)
@@ -104,7 +104,7 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
     throw commandFailure(
       'No search is mounted. Add one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
     )
-  if (found.length > 1) throw usageError(`Several searches are mounted. Give --at ${names.join(', or --at ')}.`)
+  if (mounts.length > 1) throw usageError(`Several searches are mounted. Give --at ${names.join(', or --at ')}.`)
   return first
 }
 
@@ -141,6 +141,6 @@ function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
     .split('\n')
     .map((line) => `    ${line}`.trimEnd())
     .filter((line) => line !== '')
-  const told = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
-  return [displayUri(hit.uri), ...told.map((line) => `  ${line}`), ...body].join('\n')
+  const facts = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
+  return [displayUri(hit.uri), ...facts.map((line) => `  ${line}`), ...body].join('\n')
 }

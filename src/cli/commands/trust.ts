@@ -32,16 +32,16 @@ file; after a change, trust it again. A configuration that you name with --confi
   hikidashi trust ~/work/docs --revoke
   hikidashi trust --list`),
     )
-    .action(async (given: string, options: TrustOptions) => {
+    .action(async (folderOrFile: string, options: TrustOptions) => {
       if (options.list) return list(options, io)
-      const file = await resolveConfigFile(given)
+      const file = await resolveConfigFile(folderOrFile)
       return options.revoke ? revoke(file, options, io) : trust(file, options, io)
     })
 }
 
 /** Returns the path of a configuration: the given path, or, if that is a folder, the path of `hikidashi.json` in it. */
-async function resolveConfigFile(given: string): Promise<string> {
-  const path = resolve(given)
+async function resolveConfigFile(file: string): Promise<string> {
+  const path = resolve(file)
   const isFolder = await stat(path).then(
     (stats) => stats.isDirectory(),
     () => false,
@@ -57,15 +57,15 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   ])
   // Trust the same bytes that were judged, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
-  const loaded = await loadConfig(file, {
+  const loadResult = await loadConfig(file, {
     admitsAbsent: true,
     isTrusted: async (bytes) => {
       content = bytes
       return false
     },
   })
-  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
-  const { withheld } = loaded.config
+  if ('problems' in loadResult) throw commandFailure(loadResult.problems.map(formatConfigProblem).join('\n'))
+  const { withheld } = loadResult.config
   const record = await recordTrust(file, content).catch((error: unknown) => {
     throw commandFailure(
       `The trust cannot be stored in the state folder (${errorCodeOf(error) ?? 'unknown'}). Let this user write there.`,

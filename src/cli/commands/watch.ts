@@ -40,7 +40,7 @@ ${exitCodeHelp} With watch, 4 also means: none of the URIs can be watched.`,
     .action((uris: readonly string[], options: WatchOptions) => watch(uris, options, io))
 }
 
-async function watch(named: readonly string[], options: WatchOptions, io: Io): Promise<void> {
+async function watch(names: readonly string[], options: WatchOptions, io: Io): Promise<void> {
   await withSource(options, io, async (source, log) => {
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
@@ -49,7 +49,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = installStopHandlers(log)
     try {
-      const running = subscribeToChanges(subscription, named, options, source, io).then(
+      const running = subscribeToChanges(subscription, names, options, source, io).then(
         () => new Promise<never>(() => {}),
       )
       const end = await Promise.race([running, stop.stopped, source.over, printer.failure])
@@ -65,36 +65,39 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
 /** Subscribes to the URIs, or to all mounts, and reports the URIs that cannot be watched. */
 async function subscribeToChanges(
   subscription: Subscription,
-  named: readonly string[],
+  names: readonly string[],
   { list }: WatchOptions,
   { view, uriOf }: CommandSource,
   io: Io,
 ): Promise<void> {
-  const wanted = named.length === 0 ? (await view.mounts()).map(({ uri }) => uri) : named.map(uriOf)
-  const uris = [...new Set(wanted)]
-  const heard = new Set(uris.length === 0 ? [] : await subscription.add(uris))
+  const targets = names.length === 0 ? (await view.mounts()).map(({ uri }) => uri) : names.map(uriOf)
+  const uris = [...new Set(targets)]
+  const watchedUris = new Set(uris.length === 0 ? [] : await subscription.add(uris))
   const isListed = list === true && (await subscription.addList())
-  if (heard.size === 0 && !isListed) {
+  if (watchedUris.size === 0 && !isListed) {
     const [only = '', ...others] = uris
-    const meant = others.length === 0 ? await nearestUri(view, only) : undefined
-    throw nothingFound(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
+    const suggestion = others.length === 0 ? await nearestUri(view, only) : undefined
+    throw nothingFound(`No changes can be reported for ${listOf(uris, list === true)}.`, suggestion)
   }
-  const unheard = uris.filter((uri) => !heard.has(uri))
+  const unheard = uris.filter((uri) => !watchedUris.has(uri))
   // If the user named no URIs, a mount that cannot be watched, such as a search, is not an error.
-  if (named.length === 0 && unheard.length > 0)
+  if (names.length === 0 && unheard.length > 0)
     io.say(`These mounts report no changes, so they are not watched: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
   // A URI counts as existing if its source cannot tell.
-  for (const uri of named.length === 0 ? [] : heard)
+  for (const uri of names.length === 0 ? [] : watchedUris)
     if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
   if (list && !isListed) io.say('Not watched: the list, because no mount reports its changes.')
-  const what = [...(heard.size > 0 ? [pluralize(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
+  const what = [
+    ...(watchedUris.size > 0 ? [pluralize(watchedUris.size, 'URI')] : []),
+    ...(isListed ? ['the list'] : []),
+  ]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
 }
 
-function nothingFound(message: string, meant?: string): CommandError {
-  const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
+function nothingFound(message: string, suggestion?: string): CommandError {
+  const advice = suggestion === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${suggestion} ?`
   return new CommandError(exitCodes.notFound, `${message} ${advice}`)
 }
 
@@ -102,15 +105,15 @@ const maxNamed = 5
 
 function listOf(uris: readonly string[], list: boolean): string {
   const rest = uris.length - maxNamed
-  const named = [...uris.slice(0, maxNamed), ...(rest > 0 ? [`${rest} more`] : []), ...(list ? ['the list'] : [])]
-  return named.join(', ') || 'anything'
+  const names = [...uris.slice(0, maxNamed), ...(rest > 0 ? [`${rest} more`] : []), ...(list ? ['the list'] : [])]
+  return names.join(', ') || 'anything'
 }
 
 /** Returns the changed URIs below a directory, as far as `below` has any; else the URI itself. */
 function changedIn(uri: string, below: readonly string[]): readonly string[] {
   const prefix = uri.endsWith('/') ? uri : `${uri}/`
-  const found = below.filter((one) => one.startsWith(prefix))
-  return found.length === 0 ? [uri] : found
+  const uris = below.filter((one) => one.startsWith(prefix))
+  return uris.length === 0 ? [uri] : uris
 }
 
 /** Prints changes as fast as the output accepts them. A URI that changes again before it is printed is printed once. */
@@ -139,8 +142,8 @@ function createPrinter({ out }: Io, json: boolean) {
   return {
     add: ({ uris, listed, below = [] }: ViewChange) => {
       const time = new Date().toISOString()
-      const named = uris.flatMap((uri) => changedIn(uri, below))
-      for (const uri of [...named, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
+      const changedUris = uris.flatMap((uri) => changedIn(uri, below))
+      for (const uri of [...changedUris, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
       if (!isPrinting) print().catch(fail)
     },
     /** Rejects when the output cannot be written any more. */

@@ -76,8 +76,8 @@ async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) 
 function formatHookRecord(record: HookRecord): string {
   const { time, host, folder, prompt, ms, from, tokens, score, silence, items } = record
   const head = `${time}  ${host}  ${escapeText(folder)}\n  “${escapeText(prompt)}”`
-  const given = silence === undefined ? `${tokens} tokens` : `nothing: ${silence}`
-  const facts = `  ${given}; score ${score}; ${ms} ms${from === undefined ? '' : `, from the ${from}`}`
+  const result = silence === undefined ? `${tokens} tokens` : `nothing: ${silence}`
+  const facts = `  ${result}; score ${score}; ${ms} ms${from === undefined ? '' : `, from the ${from}`}`
   const rows = items.map((item) => [String(item.tokens), item.level, displayUri(item.uri), item.why])
   const heads = ['tokens', 'level', 'resource', 'why']
   const table = rows.length === 0 ? [] : [createColumns([0])([heads, ...rows]).trimEnd()]
@@ -128,8 +128,10 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
   const asUri = uriFromArgument(argument, [])
   const isUri = asUri === argument
   if (isUri) {
-    const found = createResolver(mounts.map((planned) => ({ ...planned, planned })))(argument)
-    return found === undefined ? [] : [{ planned: found.mount.planned, path: found.path, uri: argument }]
+    const resolvedUri = createResolver(mounts.map((planned) => ({ ...planned, planned })))(argument)
+    return resolvedUri === undefined
+      ? []
+      : [{ planned: resolvedUri.mount.planned, path: resolvedUri.path, uri: argument }]
   }
   return mounts.flatMap((planned) => {
     const { config, address } = planned
@@ -152,21 +154,21 @@ async function answerFor(
 ): Promise<WhyReport> {
   const { address, config } = planned
   let listed = uri
-  const answer = (served: boolean, reason: string, text: string): WhyReport => ({
-    ...{ mount: address, uri: listed, served, reason },
+  const answer = (isServed: boolean, reason: string, text: string): WhyReport => ({
+    ...{ mount: address, uri: listed, served: isServed, reason },
     why: [text, ...findNearMisses(planned, path).map(formatRuleMiss)].join('; '),
   })
   const verdict = config.access === undefined ? undefined : compileVerdict(config.access)(who, path)
   const isFolder = path === '' || path.endsWith('/')
   if (verdict?.allowed === false && !isFolder) {
     const rule = verdict.rule === undefined ? undefined : config.access?.[verdict.rule]
-    const named = `access rule ${(verdict.rule ?? 0) + 1} denies it: ${JSON.stringify(rule)}`
-    return answer(false, 'access-rule', rule === undefined ? 'no access rule of the mount allows it' : named)
+    const explanation = `access rule ${(verdict.rule ?? 0) + 1} denies it: ${JSON.stringify(rule)}`
+    return answer(false, 'access-rule', rule === undefined ? 'no access rule of the mount allows it' : explanation)
   }
   const explainer = await openLeftOutExplainer(planned)
   try {
-    const found = await explainer?.explain(path, new AbortController().signal)
-    if (found !== undefined) return answer(false, found.reason, explainLeftOut(found, path))
+    const omission = await explainer?.explain(path, new AbortController().signal)
+    if (omission !== undefined) return answer(false, omission.reason, explainLeftOut(omission, path))
   } finally {
     explainer?.close()
   }

@@ -49,17 +49,17 @@ export async function launchFor(folders: readonly string[], options: AddLaunchOp
     throw usageError(
       'hikidashi is not in the registry of npm yet, so npx would not find it. Leave out --npx: the host then starts this installation.',
     )
-  const served = await servedHere(folders, config)
-  return localLaunch({ ...served, env, ...defined({ npx }) })
+  const target = await servedHere(folders, config)
+  return localLaunch({ ...target, env, ...defined({ npx }) })
 }
 
 /** @throws CommandError for a configuration with parts that need trust: the host would name it with --config, which needs no trust. */
 async function refuseUntrusted(file: string): Promise<void> {
   const { isTrustedConfig } = await import('../../config/untrusted.ts')
   if (await isTrustedConfig(file, await readFile(file))) return
-  const loaded = await loadLocalConfig(file, false)
-  if ('problems' in loaded) throw commandFailure(`${file} has problems. To see them: hikidashi check`)
-  const note = withheldNote(loaded.config)
+  const loadResult = await loadLocalConfig(file, false)
+  if ('problems' in loadResult) throw commandFailure(`${file} has problems. To see them: hikidashi check`)
+  const note = withheldNote(loadResult.config)
   if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
 }
 

@@ -66,9 +66,9 @@ export async function answerHook({ host, waitMs, ...options }: HookOptions): Pro
   try {
     question = parseHookQuestion(host, jsonIn(await inputOf(signal)), process.env)
     if (question === undefined) return
-    const asked = await rejectOnAbort(signal, askServer(question, options))
-    from = asked === undefined ? 'index' : 'server'
-    brief = asked ?? (await rejectOnAbort(signal, askIndex(question, options, signal, cleaning)))
+    const answer = await rejectOnAbort(signal, askServer(question, options))
+    from = answer === undefined ? 'index' : 'server'
+    brief = answer ?? (await rejectOnAbort(signal, askIndex(question, options, signal, cleaning)))
     if (brief.text) await print(formatHookAnswer(host, brief.text))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -104,8 +104,8 @@ async function loadCleaning() {
 }
 
 function print(text: string): Promise<void> {
-  return new Promise((done, fail) => {
-    process.stdout.once('error', fail).write(text, (error) => (error ? fail(error) : done()))
+  return new Promise((resolve, fail) => {
+    process.stdout.once('error', fail).write(text, (error) => (error ? fail(error) : resolve()))
   })
 }
 
@@ -140,10 +140,10 @@ async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
 ): Promise<Partial<Brief> | undefined> {
-  const found = [resolve(folder, config ?? defaultConfigName)].filter(
+  const files = [resolve(folder, config ?? defaultConfigName)].filter(
     (file) => config !== undefined || existsSync(file),
   )
-  for (const path of socketPathsOf(found[0] ?? folder)) {
+  for (const path of socketPathsOf(files[0] ?? folder)) {
     const server = await connectToSocket(path, greetingMs)
     if (typeof server === 'string') continue
     const { socket } = server

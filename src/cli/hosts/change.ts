@@ -94,10 +94,10 @@ export function withEntry({ host, before, format, settings }: OpenedHostFile, na
 }
 
 /** Returns the text without an entry, and without the inputs for its token if no other entry uses them. */
-export function withoutEntry(opened: OpenedHostFile, name: string): string {
-  const { host, before, format, settings } = opened
+export function withoutEntry(file: OpenedHostFile, name: string): string {
+  const { host, before, format, settings } = file
   const { text = '' } = before
-  const value = serversOf(opened)[name]
+  const value = serversOf(file)[name]
   if (value === undefined) return text
   const rest = format.remove(text, [...host.serversAt(settings), name])
   return inputsFor(settings, name, value).reduceRight((whole, at) => format.remove(whole, ['inputs', at]), rest)
@@ -191,8 +191,8 @@ async function reportFile(host: Host, scope: HostScope, machine: Machine): Promi
   const exists = existsSync(file)
   try {
     const servers = Object.entries(serversOf(await openHostFile(host, scope, machine))).flatMap(([name, value]) => {
-      const found = host.foundIn(value)
-      return startsHikidashi(name, found) ? [ownServer(name, found, machine)] : []
+      const launch = host.foundIn(value)
+      return startsHikidashi(name, launch) ? [ownServer(name, launch, machine)] : []
     })
     return { scope, file, exists, servers }
   } catch (error) {

@@ -138,13 +138,13 @@ function waysOf(_: unknown, { value, inputs }: HostEntry, { name, scope }: Entry
   if (scope === 'project') return []
   const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
-  const asked = inputs === undefined ? '' : `&inputs=${encodeURIComponent(JSON.stringify(inputs))}`
+  const inputsQuery = inputs === undefined ? '' : `&inputs=${encodeURIComponent(JSON.stringify(inputs))}`
   return [
     { label: 'Or as a command', text: `code --add-mcp ${joinCommand([JSON.stringify(whole)])}` },
     { label: 'Or as a link', text: `vscode:mcp/install?${encodeURIComponent(JSON.stringify(whole))}` },
     {
       label: 'Or as a link for web pages',
-      text: `https://insiders.vscode.dev/redirect/mcp/install?name=${encodeURIComponent(name)}&config=${config}${asked}`,
+      text: `https://insiders.vscode.dev/redirect/mcp/install?name=${encodeURIComponent(name)}&config=${config}${inputsQuery}`,
     },
   ]
 }

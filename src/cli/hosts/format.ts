@@ -44,8 +44,8 @@ export function settingsEditorFor(host: Host, file: string): SettingsEditor {
     )
       return after
     const isHook = path[0] === 'hooks' || path[0] === 'version'
-    const shown = isHook ? 'docs/hooks.md describes the hooks' : '--print shows it'
-    const advice = value === undefined ? 'Remove the entry by hand.' : `Add the entry by hand: ${shown}.`
+    const hint = isHook ? 'docs/hooks.md describes the hooks' : '--print shows it'
+    const advice = value === undefined ? 'Remove the entry by hand.' : `Add the entry by hand: ${hint}.`
     throw commandFailure(`${file} has a syntax that cannot be edited safely. ${advice}`)
   }
   return {

@@ -31,15 +31,15 @@ export async function openHook(host: Host, scope: HostScope, machine: Machine): 
   const { event, files = host.files, unitMs = 1, fileVersion, plugin } = hook
   const words = ownCommand(['pack', '--hook', host.id])
   if (plugin !== undefined) return openPlugin({ ...host, files }, event, plugin(words), scope, machine)
-  const opened = await openHostFile({ ...host, files, format: 'json' }, scope, machine)
+  const file = await openHostFile({ ...host, files, format: 'json' }, scope, machine)
   const command = joinCommand(words)
-  const list = valueAt(opened.settings, ['hooks', event])
+  const list = valueAt(file.settings, ['hooks', event])
   const index = Array.isArray(list)
     ? list.findIndex((one) => JSON.stringify(one).includes(`pack --hook ${host.id}`))
     : -1
   const timeout = timeoutMs / unitMs
   const entry = fileVersion === undefined ? { hooks: [{ type: 'command', command, timeout }] } : { command, timeout }
-  return { opened, event, index, entry, isPlugin: false, ...defined({ fileVersion }) }
+  return { opened: file, event, index, entry, isPlugin: false, ...defined({ fileVersion }) }
 }
 
 /** The path of a file's whole text in the format `text`. */
@@ -52,12 +52,12 @@ async function openPlugin(
   scope: HostScope,
   machine: Machine,
 ): Promise<OpenedHook> {
-  const opened = await openHostFile({ ...host, format: 'text' }, scope, machine)
-  const { text = '', file } = opened.before
+  const hostFile = await openHostFile({ ...host, format: 'text' }, scope, machine)
+  const { text = '', file } = hostFile.before
   const isOurs = text.includes(`"pack","--hook","${host.id}"`)
   if (!isOurs && text.trim() !== '')
     throw commandFailure(`${file} is not a plugin of hikidashi, so it was not changed. Move it away first.`)
-  return { opened, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
+  return { opened: hostFile, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 
 /** Returns the text of the file with our hook, in place of an earlier one of ours. */

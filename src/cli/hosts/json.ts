@@ -28,8 +28,8 @@ export const jsonEditor: SettingsEditor = {
   },
   remove: (text, path) => {
     const root = rootOf(text)
-    const found = root === undefined ? undefined : findNodeAtLocation(root, [...path])
-    const child = found?.parent?.type === 'property' ? found.parent : found
+    const node = root === undefined ? undefined : findNodeAtLocation(root, [...path])
+    const child = node?.parent?.type === 'property' ? node.parent : node
     return child?.parent === undefined ? text : without(text, child.parent, child)
   },
   show: (path, value) => `${JSON.stringify(nestedValue(path, value), undefined, 2)}\n`,

@@ -77,12 +77,12 @@ const isVariable = (value: HostValue = [], name?: string) => {
 
 function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): JsonObject {
   const literal: Record<string, string> = {}
-  const named: Record<string, string> = {}
+  const variables: Record<string, string> = {}
   let bearer: string | undefined
   for (const [name, value] of Object.entries(headers)) {
     const variable = value.map((piece) => (typeof piece === 'object' && 'variable' in piece ? piece.variable : ''))
     if (value.every((piece) => typeof piece === 'string')) literal[name] = formatValue(value, codex, {})
-    else if (isVariable(value)) named[name] = variable.join('')
+    else if (isVariable(value)) variables[name] = variable.join('')
     else if (/^authorization$/i.test(name) && value[0] === 'Bearer ' && isVariable(value.slice(1)))
       bearer = variable.join('')
     else
@@ -94,7 +94,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
     url,
     ...defined({ bearer_token_env_var: bearer }),
     ...unlessEmpty('http_headers', literal),
-    ...unlessEmpty('env_http_headers', named),
+    ...unlessEmpty('env_http_headers', variables),
   }
 }
 
@@ -123,8 +123,8 @@ const geminiCli: Host = {
     return { value: launch.transport === 'http' ? { url: launch.url, type: 'http', ...value } : value }
   },
   foundIn: ({ httpUrl, ...rest }) => {
-    const found = claudeCode.foundIn(rest)
-    return typeof httpUrl === 'string' ? { ...found, url: httpUrl } : found
+    const launch = claudeCode.foundIn(rest)
+    return typeof httpUrl === 'string' ? { ...launch, url: httpUrl } : launch
   },
   next: 'Restart Gemini CLI; /mcp lists its servers. It starts servers only in folders that are trusted.',
 }
@@ -182,8 +182,8 @@ function variablesIn(values: readonly HostValue[]): readonly string[] {
 }
 
 function gooseValue(launch: Launch, name: string): JsonObject {
-  const given = launch.transport === 'http' ? launch.headers : launch.env
-  const keys = variablesIn(Object.values(given))
+  const headers = launch.transport === 'http' ? launch.headers : launch.env
+  const keys = variablesIn(Object.values(headers))
   return {
     type: launch.transport === 'http' ? 'streamable_http' : 'stdio',
     name,
@@ -226,8 +226,8 @@ const ids = hosts.map(({ id }) => id)
 function parseHost(word: string): string {
   if (ids.includes(word)) return word
   // People often leave out a part of a name, or mistype it.
-  const meant = word.length < 3 ? [] : ids.filter((id) => id.includes(word.toLowerCase()))
-  const near = meant.length > 0 ? meant : [nearestWord(word, ids)].filter((id) => id !== undefined)
+  const candidates = word.length < 3 ? [] : ids.filter((id) => id.includes(word.toLowerCase()))
+  const near = candidates.length > 0 ? candidates : [nearestWord(word, ids)].filter((id) => id !== undefined)
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
   throw new InvalidArgumentError(`${hint} The hosts are: ${ids.join(', ')}.`.trim())
 }

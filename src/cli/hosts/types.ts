@@ -279,11 +279,11 @@ export function defaultEntry(
   { types, machine }: { types?: Partial<Record<Launch['transport'], string>>; machine?: Machine } = {},
 ): JsonObject {
   const type = types?.[launch.transport]
-  const named = type === undefined ? {} : { type }
+  const typeMember = type === undefined ? {} : { type }
   if (launch.transport === 'http')
-    return { ...named, url: launch.url, ...unlessEmpty('headers', formatValues(launch.headers, host, spelling)) }
+    return { ...typeMember, url: launch.url, ...unlessEmpty('headers', formatValues(launch.headers, host, spelling)) }
   const [command, ...args] = formatCommand(launch, host, spelling, machine)
-  return { ...named, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
+  return { ...typeMember, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 
 /** Returns a path relative to the project folder; undefined for a path elsewhere. */

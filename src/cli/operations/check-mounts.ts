@@ -94,17 +94,17 @@ async function textsOfUnknownEncoding(
 ): Promise<readonly string[] | undefined> {
   if (mountSource(config).isDecoded === undefined) return undefined
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
-  const found: string[] = []
-  let looked = 0
+  const globs: string[] = []
+  let lookCount = 0
   for await (const { path } of provider.list({}, context)) {
-    if (looked++ >= limit) break
+    if (lookCount++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
     // Files that are missing, or cannot be read now, are skipped.
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
-      found.push(path)
+      globs.push(path)
   }
-  return found
+  return globs
 }
 
 interface MountNames {
@@ -116,11 +116,11 @@ interface MountNames {
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}
-  const seen: SeenPath[] = []
+  const seenPaths: SeenPath[] = []
   try {
-    const see = (path: string, isWalked: boolean) => void seen.push({ path, isWalked })
+    const see = (path: string, isWalked: boolean) => void seenPaths.push({ path, isWalked })
     const leftOut = await explainer.count(maxNamesCounted, new AbortController().signal, see)
-    return { leftOut, names: { seen, complete: leftOut.complete } }
+    return { leftOut, names: { seen: seenPaths, complete: leftOut.complete } }
   } finally {
     explainer.close()
   }
@@ -130,13 +130,13 @@ async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCou
 async function listedNames(planned: PlannedMount, { provider }: Mount, limit: number): Promise<MountNames> {
   if (!hasRuleGlobs(planned)) return { seen: [], complete: false }
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
-  const seen: SeenPath[] = []
+  const seenPaths: SeenPath[] = []
   for await (const { path } of provider.list({}, context)) {
-    if (seen.length >= limit) return { seen, complete: false }
-    seen.push({ path, isWalked: true })
+    if (seenPaths.length >= limit) return { seen: seenPaths, complete: false }
+    seenPaths.push({ path, isWalked: true })
   }
   const templates = (await provider.templates?.(context)) ?? []
-  return { seen, complete: templates.length === 0 }
+  return { seen: seenPaths, complete: templates.length === 0 }
 }
 
 /** @throws ResourceError `unavailable` if the source does not answer, since its provider then breaks no contract. */

@@ -37,8 +37,8 @@ export function cleanView(view: View, scrubber: Scrubber): View {
             ...listed,
             tools: listed.tools.map((tool) => ({
               ...clean(tool),
-              call: async (given, context, report) =>
-                clean(await tool.call(given, context, report && ((progress) => report(clean(progress))))),
+              call: async (args, context, report) =>
+                clean(await tool.call(args, context, report && ((progress) => report(clean(progress))))),
             })),
           }
         },

@@ -49,9 +49,9 @@ export function joinCommand(words: readonly string[], platform: NodeJS.Platform 
 
 /** Quotes a word as programs on Windows parse it: `"` and the backslashes before it are escaped. */
 function quotedForWindows(word: string): string {
-  const shown = escapeText(word)
-  if (/^[\w@+:./\\~-]+$/.test(shown)) return shown
-  return `"${shown.replace(/(\\*)"/g, '$1$1\\"').replace(/\\+$/, '$&$&')}"`
+  const text = escapeText(word)
+  if (/^[\w@+:./\\~-]+$/.test(text)) return text
+  return `"${text.replace(/(\\*)"/g, '$1$1\\"').replace(/\\+$/, '$&$&')}"`
 }
 
 function quoted(word: string): string {

@@ -35,14 +35,15 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
 async function candidatesFor(words: readonly string[], io: ProcessIo) {
   const quiet: ProcessIo = { ...io, say: () => {}, complain: () => {}, saysToTerminal: false }
   const program = await createProgram(quiet, (name) => words.slice(0, -1).includes(name))
-  const wanted = completeLastWord(program, words)
-  const { kind, typed, prefix } = wanted
-  const whole = (found: readonly LineCandidate[]) => found.map((one) => ({ ...one, value: prefix + one.value }))
-  if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
+  const completions = completeLastWord(program, words)
+  const { kind, typed, prefix } = completions
+  const whole = (candidates: readonly LineCandidate[]) =>
+    candidates.map((one) => ({ ...one, value: prefix + one.value }))
+  if (kind === undefined) return { candidates: whole(fitting(completions.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
-  const candidates = whole(await completeUris(wanted, io.secrets).catch(() => []))
+  const candidates = whole(await completeUris(completions, io.secrets).catch(() => []))
   // A path of this machine may stand in place of a URI, so let the shell add files.
-  const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !wanted.given.has('url')
+  const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !completions.given.has('url')
   return isPath ? { candidates, files: 'files' } : { candidates }
 }
 
@@ -79,8 +80,8 @@ const silent = () => {}
  * Completes URIs: the mounts, and the children of the typed directory. Without `--url` it opens only the mount of the typed URI. It
  * never starts the server of `--command`.
  */
-async function completeUris(wanted: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
-  const { typed, given, kind } = wanted
+async function completeUris(completions: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
+  const { typed, given, kind } = completions
   if (given.has('command')) return []
   const url = given.get('url')?.[0]
   const signal = AbortSignal.timeout(completionTimeoutMs)
@@ -104,8 +105,8 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
   // If the current folder is served by default, an empty word gets only the relative paths that the shell adds.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
-  const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : createLazyStore(kept, silent)
+  const storeOptions = storeSettings(local)
+  const store = storeOptions === undefined ? undefined : createLazyStore(storeOptions, silent)
   const catalog = createCatalog({
     mounts: [await openMount(mount, { log: silent, ...defined({ store }) })],
     log: silent,
@@ -127,13 +128,13 @@ async function completeInDirectory(
   const root = roots.find((one) => typed.startsWith(`${bare(one)}/`))
   if (root === undefined) return addresses(roots, typed, '/')
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
-  const found: LineCandidate[] = []
+  const lineCandidates: LineCandidate[] = []
   for await (const { items } of iteratePages((query) => view.directory({ uri: directory, ...query }, { signal }))) {
     const candidates = items.map(({ uri, title }) => ({ value: uri, ...defined({ about: title }) }))
-    found.push(...fitting(candidates, typed))
-    if (found.length >= maxCandidates) break
+    lineCandidates.push(...fitting(candidates, typed))
+    if (lineCandidates.length >= maxCandidates) break
   }
-  return found.slice(0, maxCandidates)
+  return lineCandidates.slice(0, maxCandidates)
 }
 
 function addresses(roots: readonly string[], typed: string, end = ''): readonly LineCandidate[] {
@@ -168,7 +169,7 @@ interface Completions {
 
 /** Determines the possible completions of the last word of a command line. `words` are the words after `hikidashi`. */
 export function completeLastWord(program: Command, words: readonly string[]): Completions {
-  const given = new Map<string, readonly string[]>()
+  const values = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
   let command = program
   let position = 0
@@ -176,13 +177,13 @@ export function completeLastWord(program: Command, words: readonly string[]): Co
   let onlyArguments = false
   for (const word of words.slice(0, -1)) {
     if (awaiting !== undefined) {
-      addOptionValue(given, awaiting, word)
+      addOptionValue(values, awaiting, word)
       awaiting = undefined
     } else if (word === '--') onlyArguments = true
     else if (word.startsWith('-') && !onlyArguments) {
       const [flag = '', value] = splitFlag(word)
       const option = optionOf(command, flag)
-      if (option !== undefined && value !== undefined) addOptionValue(given, option, value)
+      if (option !== undefined && value !== undefined) addOptionValue(values, option, value)
       else if (option?.required === true) awaiting = option
     } else {
       const inner: Command | undefined = position === 0 ? subcommandOf(command, word) : undefined
@@ -190,11 +191,12 @@ export function completeLastWord(program: Command, words: readonly string[]): Co
       else command = inner
     }
   }
-  if (awaiting !== undefined) return { ...optionCompletions(awaiting), prefix: '', typed, given }
+  if (awaiting !== undefined) return { ...optionCompletions(awaiting), prefix: '', typed, given: values }
   const [flag = '', value] = typed.startsWith('--') && !onlyArguments ? splitFlag(typed) : []
   const option = value === undefined ? undefined : optionOf(command, flag)
-  if (option !== undefined) return { ...optionCompletions(option), prefix: `${flag}=`, typed: value ?? '', given }
-  const rest = { prefix: '', typed, given }
+  if (option !== undefined)
+    return { ...optionCompletions(option), prefix: `${flag}=`, typed: value ?? '', given: values }
+  const rest = { prefix: '', typed, given: values }
   if (typed.startsWith('-') && !onlyArguments) return { candidates: flagsOf(command), ...rest }
   if (position === 0 && command.commands.length > 0) return { candidates: subcommandCandidates(command), ...rest }
   return { ...argumentCompletions(argumentAt(command, position)), ...rest }
@@ -210,9 +212,9 @@ function splitFlag(word: string): readonly [string, string?] {
   return equals === -1 ? [word] : [word.slice(0, equals), word.slice(equals + 1)]
 }
 
-function addOptionValue(given: Map<string, readonly string[]>, option: Option, value: string): void {
+function addOptionValue(values: Map<string, readonly string[]>, option: Option, value: string): void {
   const name = option.attributeName()
-  given.set(name, [...(given.get(name) ?? []), value])
+  values.set(name, [...(values.get(name) ?? []), value])
 }
 
 function optionOf({ options }: Command, flag: string): Option | undefined {

@@ -35,10 +35,10 @@ function isDone({ state }: MountProgress): boolean {
 
 /** Returns the number of indexed documents of all mounts, and their total if it is known. */
 function progressOf(mounts: readonly MountProgress[]) {
-  const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
+  const comparedCount = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
   const total = mounts.reduce((sum, mount) => sum + (mount.of ?? mount.looked), 0)
-  return { done, total: isCounted ? total : undefined, what: 'documents indexed' }
+  return { done: comparedCount, total: isCounted ? total : undefined, what: 'documents indexed' }
 }
 
 /** Interval at which `reportIndexing` asks for the progress, in milliseconds. */
@@ -63,7 +63,7 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options
   const searches = searchesOf(catalog)
   if (searches.length === 0) return
-  const begun = now()
+  const start = now()
   const progress = createProgress(
     { ...io, saysToTerminal: io.saysToTerminal && !isStructured },
     {
@@ -80,8 +80,8 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
       const { done, total } = progressOf(mounts)
       if (mounts.length > 0 && mounts.every(isDone)) {
         progress.end()
-        const seconds = Math.round((now() - begun) / 1000)
-        if (now() - begun >= minToldMs) log('info', 'everything is indexed', { documents: done, seconds })
+        const seconds = Math.round((now() - start) / 1000)
+        if (now() - start >= minToldMs) log('info', 'everything is indexed', { documents: done, seconds })
         return
       }
       progress.set({ done, total })
@@ -95,8 +95,10 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
 /** Returns the progress of each mount once, even if several searches cover it. `undefined`: a search cannot be opened. */
 async function readMountProgress(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
   try {
-    const found = await Promise.all(searches.map((search) => search.feedStatus()))
-    return [...new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount])).values()]
+    const statuses = await Promise.all(searches.map((search) => search.feedStatus()))
+    return [
+      ...new Map(statuses.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount])).values(),
+    ]
   } catch {
     return undefined
   }

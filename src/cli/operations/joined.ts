@@ -59,20 +59,20 @@ export async function serveOtherProcess(
 
 /** Takes the first line from a socket; `undefined` if it is too long, or does not come in time. */
 function firstLine(socket: Socket): Promise<string | undefined> {
-  return new Promise((done) => {
-    let read = Buffer.alloc(0)
+  return new Promise((resolve) => {
+    let bytes = Buffer.alloc(0)
     const end = (line: string | undefined) => {
       clearTimeout(timer)
       socket.off('data', look).off('end', over).pause()
-      done(line)
+      resolve(line)
     }
     const over = () => end(undefined)
     const look = (chunk: Buffer) => {
-      read = Buffer.concat([read, chunk])
-      const at = read.indexOf(0x0a)
-      if (at === -1) return read.length > first.maxBytes ? over() : undefined
-      end(read.toString('utf8', 0, at))
-      if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
+      bytes = Buffer.concat([bytes, chunk])
+      const at = bytes.indexOf(0x0a)
+      if (at === -1) return bytes.length > first.maxBytes ? over() : undefined
+      end(bytes.toString('utf8', 0, at))
+      if (at + 1 < bytes.length) socket.unshift(bytes.subarray(at + 1))
     }
     const timer = setTimeout(over, first.timeoutMs)
     socket.on('data', look).on('end', over)

@@ -30,7 +30,7 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
 }
 
 /** The reasons after a count: "3 by .gitignore". Of two forms, the first is the singular. */
-const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
+const descriptions: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
   missing: 'removed meanwhile',
   name: 'with names that no URI can hold',
   hidden: 'hidden',
@@ -56,9 +56,10 @@ const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, se
 }
 
 /** Explains why a path is left out, and names the rule. `asked`: the path that the user named, which may lie below the one in `found`. */
-export function explainLeftOut(found: LeftOut, asked = found.path): string {
-  const above = found.path !== asked && found.path !== `${asked}/` ? `${found.path} is not served: ` : ''
-  return `${above}${ruleOf(found)}`
+export function explainLeftOut(omission: LeftOut, requestPath = omission.path): string {
+  const above =
+    omission.path !== requestPath && omission.path !== `${requestPath}/` ? `${omission.path} is not served: ` : ''
+  return `${above}${ruleOf(omission)}`
 }
 
 function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
@@ -74,7 +75,7 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
 export function formatLeftOutCounts({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, number]) => `${number.toLocaleString('en')} ${words(counted[reason as LeftOutReason], number)}`)
+    .map(([reason, number]) => `${number.toLocaleString('en')} ${words(descriptions[reason as LeftOutReason], number)}`)
   if (parts.length === 0) return ''
   return `${parts.join(', ')}${complete ? '' : ', and maybe more'}`
 }

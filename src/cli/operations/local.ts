@@ -59,22 +59,22 @@ export type PlanResult = { readonly local: LocalSetUp } | { readonly problems: r
  * was named.
  */
 export async function planLocalSetUp(
-  { folders = [], config: named, name, only }: LocalOptions,
+  { folders = [], config: configFile, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<PlanResult> {
-  if (named === '') throw usageError('The name of the configuration is empty.')
+  if (configFile === '') throw usageError('The name of the configuration is empty.')
   const isDefaultRead = folders.length === 0 && only === undefined && existsSync(defaultConfigName)
-  const file = named ?? (isDefaultRead ? defaultConfigName : undefined)
+  const file = configFile ?? (isDefaultRead ? defaultConfigName : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
     throw usageError(
       '--name is only for a folder. The mounts of a configuration have their own addresses. Leave out --name.',
     )
-  const served = assumed ? ['.'] : folders
+  const folderNames = assumed ? ['.'] : folders
   const there: string[] = []
   const missing: string[] = []
-  for (const folder of served) {
+  for (const folder of folderNames) {
     if (folder === '') throw usageError('The name of a folder is empty.')
     const [finding] = await pathExistenceFindings('folder', resolve(folder))
     if (finding === undefined) there.push(folder)
@@ -85,7 +85,7 @@ export async function planLocalSetUp(
   const naming = name === undefined ? {} : { name }
   if (file === undefined) {
     const plan = only === 'files' ? { mounts: planFolders(there, naming) } : await planFoldersWhole(there, naming)
-    const later = planFolders(served, naming).filter((_, at) => !there.includes(served[at] ?? ''))
+    const later = planFolders(folderNames, naming).filter((_, at) => !there.includes(folderNames[at] ?? ''))
     const { complete } = plan as { readonly complete?: LocalSetUp['complete'] }
     return {
       local: {
@@ -99,11 +99,11 @@ export async function planLocalSetUp(
       },
     }
   }
-  const loaded = await loadLocalConfig(file, named !== undefined)
-  if ('problems' in loaded) return loaded
-  const { config } = loaded
+  const loadResult = await loadLocalConfig(file, configFile !== undefined)
+  if ('problems' in loadResult) return loadResult
+  const { config } = loadResult
   secrets.add(config.secrets)
-  const mounts = [...planFolders(served, naming), ...planConfig(config)]
+  const mounts = [...planFolders(folderNames, naming), ...planConfig(config)]
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed, missing } }
 }
 

@@ -101,17 +101,17 @@ export async function countFileChanges(mounts: readonly PlannedMount[], log: Log
   const repositories = mounts.flatMap(repositoryOf)
   if (repositories.length === 0) return { changes: () => undefined, known: [] }
   const { countActivity } = await import('../../providers/git/list.ts')
-  const counted = await Promise.all(
-    repositories.map(async (found) => ({
-      ...found,
-      counts: await countActivity({ ...found.place, log, timeoutMs }),
+  const activity = await Promise.all(
+    repositories.map(async (repository) => ({
+      ...repository,
+      counts: await countActivity({ ...repository.place, log, timeoutMs }),
     })),
   )
-  const known = counted.filter(({ counts }) => counts !== undefined)
+  const activities = activity.filter(({ counts }) => counts !== undefined)
   return {
-    known: known.map(({ address }) => address),
+    known: activities.map(({ address }) => address),
     changes: (uri: string) => {
-      for (const { address, prefix, counts } of known) {
+      for (const { address, prefix, counts } of activities) {
         if (!uri.startsWith(`${address}/`)) continue
         const path = pathInMount(uri, address)
         return path.startsWith(prefix) ? counts?.get(path.slice(prefix.length)) : undefined

@@ -96,14 +96,14 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
     // These attributes precede those of the repository: files are written as they were committed.
     await mkdir(join(repository, 'info'), { recursive: true })
     await writeFile(join(repository, 'info', 'attributes'), '* -filter -text -ident -working-tree-encoding\n')
-    const fetched = 'refs/hikidashi/fetched'
+    const fetchedRef = 'refs/hikidashi/fetched'
     const options = ['--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force', '--quiet']
     await withinSize(join(repository, 'objects', 'pack'), (signal) =>
-      git(['fetch', ...options, '--', url, `${ref}:${fetched}`], folder, signal),
+      git(['fetch', ...options, '--', url, `${ref}:${fetchedRef}`], folder, signal),
     )
-    requireFewFiles(await git(['ls-tree', '-r', '-l', '-z', '--full-tree', fetched], folder))
+    requireFewFiles(await git(['ls-tree', '-r', '-l', '-z', '--full-tree', fetchedRef], folder))
     await rm(complete, { force: true })
-    await git(['checkout', '--quiet', '--force', '--detach', fetched], folder)
+    await git(['checkout', '--quiet', '--force', '--detach', fetchedRef], folder)
     await writeFile(complete, '')
   } catch (error) {
     if (!existsSync(complete)) throw error
@@ -125,13 +125,13 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
 async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<void>> {
   const own = await mkdtemp(`${folder}-`)
   await writeFile(join(own, String(process.pid)), '')
-  const release = async (taken: string) => {
-    await rm(join(taken, String(process.pid)), { force: true })
+  const release = async (lockFolder: string) => {
+    await rm(join(lockFolder, String(process.pid)), { force: true })
     // Another process may have taken the lock by now. The folder then has its file, and stays.
-    await rmdir(taken).catch(() => {})
+    await rmdir(lockFolder).catch(() => {})
   }
   let waits = false
-  for (const begun = Date.now(); ; ) {
+  for (const start = Date.now(); ; ) {
     const isTaken = await rename(own, folder).then(
       () => true,
       (error: unknown) => {
@@ -144,7 +144,7 @@ async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<
     const living = ids.filter((id) => isAlive(Number(id)))
     for (const id of ids) if (!living.includes(id)) await rm(join(folder, id), { force: true })
     if (living.length === 0) await rmdir(folder).catch(() => {})
-    if (Date.now() - begun > timeoutMs) {
+    if (Date.now() - start > timeoutMs) {
       await release(own)
       const holder = living.length === 0 ? folder : `Another process (${living.join(', ')})`
       throw commandFailure(
@@ -169,9 +169,9 @@ function isAlive(pid: number): boolean {
 
 /** The folder for what can be fetched again: `$XDG_CACHE_HOME/hikidashi`, by default `~/.cache/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi\cache`. */
 function cacheFolder(): string {
-  const { XDG_CACHE_HOME: named, LOCALAPPDATA: local } = process.env
+  const { XDG_CACHE_HOME: cacheHome, LOCALAPPDATA: local } = process.env
   if (process.platform === 'win32' && local !== undefined && isAbsolute(local)) return join(local, 'hikidashi', 'cache')
-  return join(named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.cache'), 'hikidashi')
+  return join(cacheHome !== undefined && isAbsolute(cacheHome) ? cacheHome : join(homeFolder(), '.cache'), 'hikidashi')
 }
 
 /** Settings of git for contents that nobody has trusted. Its proxy and its credentials are those of the user. */
@@ -217,8 +217,8 @@ function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string
       .split('\n')
       .at(-1)
       ?.replace(/^fatal: /, '') ?? ''
-  const told = reason.replaceAll(/\/\/[^/@\s]*@/g, '//')
-  return `The repository cannot be fetched. ${told === '' ? 'git gives no reason.' : `git says: ${told}`}`
+  const text = reason.replaceAll(/\/\/[^/@\s]*@/g, '//')
+  return `The repository cannot be fetched. ${text === '' ? 'git gives no reason.' : `git says: ${text}`}`
 }
 
 const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en')} files, which is too much to fetch.`

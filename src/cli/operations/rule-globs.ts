@@ -116,23 +116,23 @@ function nearOf({ matches }: RuleGlob, readings: readonly Reading[], paths: read
 
 /** Returns the other readings of a glob, the likeliest first. A text that is not a glob is left out. */
 function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): readonly Reading[] {
-  const read = (text: string): readonly Reading[] =>
+  const readGlob = (text: string): readonly Reading[] =>
     text === glob ? [] : valueOr((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], [], 'invalid')
   const literal = (characters: RegExp) =>
-    read(glob.replace(characters, '\\$&')).map((reading) => ({ ...reading, isLiteral: true as const }))
+    readGlob(glob.replace(characters, '\\$&')).map((reading) => ({ ...reading, isLiteral: true as const }))
   const folder = servedFolderPath(planned)
   const roots = [parseAddress(planned.address).text, ...(folder === undefined ? [] : [folder])].map(baseName)
   return [
     ...literal(/(?<!\\)[[\]]/g),
     ...literal(/(?<!\\)[[\]{}]/g),
-    ...read(glob.trim()),
-    ...read(glob.replaceAll('\\', '/')),
-    ...read(decodeIfValid(glob)),
+    ...readGlob(glob.trim()),
+    ...readGlob(glob.replaceAll('\\', '/')),
+    ...readGlob(decodeIfValid(glob)),
     // A rule for files that names a folder.
-    ...(takesFolders || glob.endsWith('/') ? [] : read(`${glob}/**`)),
+    ...(takesFolders || glob.endsWith('/') ? [] : readGlob(`${glob}/**`)),
     ...roots
       .flatMap((root) => [`${root}/`, `/${root}/`].filter((start) => glob.startsWith(start)))
-      .flatMap((start) => read(glob.slice(start.length))),
+      .flatMap((start) => readGlob(glob.slice(start.length))),
     ...valueOr(() => [foldedReading(glob)], [], 'invalid'),
   ]
 }

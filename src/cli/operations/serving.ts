@@ -187,8 +187,8 @@ export function tokenFileOption(auth: { readonly tokens?: string } | undefined):
 
 /** @throws CommandError if a setting that protects the service is left out: `audit`, or `http` unless `--stdio` is given. */
 export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeCommandOptions): void {
-  const needed = ['audit', ...(stdio ? [] : ['http'])]
-  const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
+  const requiredParts = ['audit', ...(stdio ? [] : ['http'])]
+  const missing = config?.withheld.find(({ part, name }) => part === 'setting' && requiredParts.includes(name))
   if (config === undefined || missing === undefined) return
   throw commandFailure(
     `"${missing.name}" is left out (${formatEffects(missing)}), and hikidashi does not serve without it. If you trust this configuration: ${trustCommand(config.file)}`,
@@ -265,9 +265,9 @@ export function createOutdatedCheck(local: LocalSetUp, plan: () => Promise<Local
 
 export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
-    if (named === undefined) continue
-    const root = resolveConfigPath(named, folder)
+    const folderName = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
+    if (folderName === undefined) continue
+    const root = resolveConfigPath(folderName, folder)
     if (root === parse(root).root || root === homeFolder())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }

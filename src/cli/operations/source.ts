@@ -213,8 +213,8 @@ export async function withSuggestion<T>(uri: string, answer: Promise<T>, view?: 
 
 /** Returns the error for a URI without a resource. It is the same for a denied resource. */
 export async function nothingAtError(uri: string, view?: View): Promise<CommandError> {
-  const meant = view === undefined ? undefined : await nearestUri(view, uri)
-  const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
+  const suggestion = view === undefined ? undefined : await nearestUri(view, uri)
+  const advice = suggestion === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${suggestion} ?`
   return new CommandError(exitCodes.notFound, `${uri} does not exist, or you may not see it. ${advice}`)
 }
 
@@ -229,21 +229,21 @@ const searchTimeoutMs = 1500
 export async function nearestUri(view: View, uri: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(searchTimeoutMs)
   try {
-    const wanted = segmentsOf(uri)
-    const mount = nearestMount(await view.mounts({ signal }), wanted)
+    const segments = segmentsOf(uri)
+    const mount = nearestMount(await view.mounts({ signal }), segments)
     if (mount === undefined) return undefined
     const depth = segmentsOf(mount.uri).length
-    let isOther = !hasSameSegments(segmentsOf(mount.uri), wanted.slice(0, depth))
-    let found = mount.uri
-    for (const segment of wanted.slice(depth)) {
-      const children = await listChildren(view, found, signal)
+    let isOther = !hasSameSegments(segmentsOf(mount.uri), segments.slice(0, depth))
+    let nearest = mount.uri
+    for (const segment of segments.slice(depth)) {
+      const children = await listChildren(view, nearest, signal)
       const child = childFor(segment, children)
       // Return the part that exists, even if the rest does not.
       if (child === undefined) break
       isOther ||= lastUriSegment(child.uri) !== decodeIfValid(segment)
-      found = child.uri
+      nearest = child.uri
     }
-    return isOther && found !== uri ? found : undefined
+    return isOther && nearest !== uri ? nearest : undefined
   } catch {
     // A failed suggestion must not cause a second error.
     return undefined
@@ -251,14 +251,19 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
 }
 
 /** Returns the mount of a URI, or the mount with the most similar address. */
-function nearestMount(mounts: readonly Resource[], wanted: readonly string[]): Resource | undefined {
+function nearestMount(mounts: readonly Resource[], targetSegments: readonly string[]): Resource | undefined {
   const within = mounts.filter(({ uri }) => {
     const segments = segmentsOf(uri)
-    return segments.length <= wanted.length && segments.every((segment, i) => isNear(wanted[i] ?? '', segment))
+    return (
+      segments.length <= targetSegments.length &&
+      segments.every((segment, i) => isNear(targetSegments[i] ?? '', segment))
+    )
   })
-  const exact = within.find(({ uri }) => hasSameSegments(segmentsOf(uri), wanted.slice(0, segmentsOf(uri).length)))
+  const exact = within.find(({ uri }) =>
+    hasSameSegments(segmentsOf(uri), targetSegments.slice(0, segmentsOf(uri).length)),
+  )
   const texts = within.map(({ uri }) => uri)
-  const closest = nearestWord(wanted.join('/'), texts)
+  const closest = nearestWord(targetSegments.join('/'), texts)
   return exact ?? within.find(({ uri }) => uri === closest) ?? within[0]
 }
 
@@ -272,13 +277,13 @@ async function listChildren(view: View, uri: string, signal: AbortSignal): Promi
 }
 
 function childFor(segment: string, children: readonly Resource[]): Resource | undefined {
-  const wanted = decodeIfValid(segment)
+  const decodedSegment = decodeIfValid(segment)
   const names = children.map(({ uri }) => lastUriSegment(uri))
-  const begun = names.filter((name) => name.toLowerCase().startsWith(wanted.toLowerCase()))
-  const alike = names.filter((name) => stemOf(name) === stemOf(wanted))
+  const matches = names.filter((name) => name.toLowerCase().startsWith(decodedSegment.toLowerCase()))
+  const alike = names.filter((name) => stemOf(name) === stemOf(decodedSegment))
   // The word may lack the suffix of the name, or have another one. Only a single such name is taken.
-  const only = [begun, alike].find(({ length }) => length === 1)?.[0]
-  const name = names.includes(wanted) ? wanted : (nearestWord(wanted, names) ?? only)
+  const only = [matches, alike].find(({ length }) => length === 1)?.[0]
+  const name = names.includes(decodedSegment) ? decodedSegment : (nearestWord(decodedSegment, names) ?? only)
   return name === undefined ? undefined : children[names.indexOf(name)]
 }
 

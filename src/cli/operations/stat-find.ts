@@ -29,8 +29,11 @@ const maxCounted = 10_000
 export async function statUri(view: View, uri: string): Promise<StatResult | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
-  const found = await listedAs(view, uri, mounts)
-  const listed = found !== undefined && mounts.includes(found) ? await resourceOfMount(view, found) : found
+  const listedResource = await listedAs(view, uri, mounts)
+  const listed =
+    listedResource !== undefined && mounts.includes(listedResource)
+      ? await resourceOfMount(view, listedResource)
+      : listedResource
   // A listed resource that is not a directory has no children.
   const children = listed === undefined || isDirectory(listed) ? await countChildren(view, uri) : undefined
   const templates = await templatesFor(view, uri)
@@ -53,9 +56,9 @@ export async function resourceOfMount(view: View, mount: Resource): Promise<Reso
   try {
     const { items, nextCursor } = await view.directory({ uri: mount.uri })
     if (items.length > 0 || nextCursor !== undefined) return mount
-    const found = await readAs(view, mount.uri)
-    if (found?.mimeType === undefined || found.mimeType === directoryMimeType) return mount
-    return { ...found, ...mount, mimeType: found.mimeType }
+    const resource = await readAs(view, mount.uri)
+    if (resource?.mimeType === undefined || resource.mimeType === directoryMimeType) return mount
+    return { ...resource, ...mount, mimeType: resource.mimeType }
   } catch {
     // A mount that does not answer is shown with its listed metadata.
     return mount
@@ -87,8 +90,8 @@ async function listedAs(view: View, uri: string, mounts: readonly Resource[]): P
 async function inDirectory(view: View, parent: string, uri: string): Promise<Resource | undefined> {
   try {
     for await (const { items } of iteratePages((query) => view.directory({ uri: parent, ...query }))) {
-      const found = items.find((item) => isSameUri(item.uri, uri))
-      if (found !== undefined) return found
+      const resource = items.find((item) => isSameUri(item.uri, uri))
+      if (resource !== undefined) return resource
     }
   } catch (error) {
     if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
@@ -97,15 +100,15 @@ async function inDirectory(view: View, parent: string, uri: string): Promise<Res
 }
 
 async function countChildren(view: View, uri: string): Promise<StatResult['children']> {
-  const counted = { directories: 0, resources: 0 }
+  const counts = { directories: 0, resources: 0 }
   try {
     for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }))) {
       const directories = items.filter(isDirectory).length
-      counted.directories += directories
-      counted.resources += items.length - directories
-      if (counted.directories + counted.resources >= maxCounted) return { ...counted, complete: false }
+      counts.directories += directories
+      counts.resources += items.length - directories
+      if (counts.directories + counts.resources >= maxCounted) return { ...counts, complete: false }
     }
-    return { ...counted, complete: true }
+    return { ...counts, complete: true }
   } catch (error) {
     if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
     return undefined

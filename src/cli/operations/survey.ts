@@ -36,8 +36,8 @@ const maxTemplates = 8
 /** Finds the first OpenAPI description in a folder that gives an https URL and has a GET request for {@link DescribedApi.templates}. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
-    const found = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
-    if (found !== undefined) return { file, ...found }
+    const description = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
+    if (description !== undefined) return { file, ...description }
   }
   return undefined
 }
@@ -72,8 +72,8 @@ function isPlainGet(operation: unknown): boolean {
 }
 
 function arrayAt(value: unknown, key: string): readonly unknown[] {
-  const found = memberOf(value, key)
-  return Array.isArray(found) ? found : []
+  const member = memberOf(value, key)
+  return Array.isArray(member) ? member : []
 }
 
 /** An MCP server from a settings file of a host, as a mount that the user must enable. */
@@ -96,36 +96,36 @@ const maxHostFileBytes = 256 * 1024
  * arguments and URLs, are left out, because they belong in a secret store. Entries of hikidashi itself are left out too.
  */
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
-  const found = new Map<string, DescribedServer>()
+  const serversByName = new Map<string, DescribedServer>()
   for (const [file, key] of hostFiles) {
     const servers = objectOf(objectOf(await jsonIn(folder, file, maxHostFileBytes))[key])
     for (const [name, value] of Object.entries(servers)) {
       const mount = mountOf(objectOf(value))
       // A line end in the text would end the comment that contains it.
       if (mount === undefined || /[\p{Cc}\u2028\u2029]/u.test(name + JSON.stringify(mount))) continue
-      if (!found.has(name) && found.size < maxServers) found.set(name, { name, file, mount })
+      if (!serversByName.has(name) && serversByName.size < maxServers) serversByName.set(name, { name, file, mount })
     }
   }
-  return [...found.values()]
+  return [...serversByName.values()]
 }
 
 function mountOf({ command, args, env, url, headers }: Readonly<Record<string, unknown>>) {
   if (typeof url === 'string' && /^https?:\/\//.test(url)) {
-    const named = Object.keys(objectOf(headers)).map((name) => [name, { env: variableOf(name) }])
+    const variables = Object.keys(objectOf(headers)).map((name) => [name, { env: variableOf(name) }])
     return {
       provider: 'remote',
       url: redactPhrase(url),
-      ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
+      ...(variables.length === 0 ? {} : { headers: Object.fromEntries(variables) }),
     }
   }
-  const given = stringItems(args)
-  if (typeof command !== 'string' || /hikidashi/.test([command, ...given].join(' '))) return undefined
-  const named = Object.keys(objectOf(env)).map((name) => [name, { env: name }])
+  const argList = stringItems(args)
+  if (typeof command !== 'string' || /hikidashi/.test([command, ...argList].join(' '))) return undefined
+  const variables = Object.keys(objectOf(env)).map((name) => [name, { env: name }])
   return {
     provider: 'remote',
     command,
-    ...(given.length === 0 ? {} : { args: given.map(redactPhrase) }),
-    ...(named.length === 0 ? {} : { env: Object.fromEntries(named) }),
+    ...(argList.length === 0 ? {} : { args: argList.map(redactPhrase) }),
+    ...(variables.length === 0 ? {} : { env: Object.fromEntries(variables) }),
   }
 }
 

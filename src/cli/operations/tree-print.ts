@@ -59,14 +59,14 @@ export function createTreePrinter(out: Output, options: TreePrintOptions): TreeP
     const heading = hasBegun || columns.length === 0 || rows.length === 0 ? [] : [headingOf(columns, widths, colours)]
     for (const { cells } of rows)
       for (const [i, cell] of cells.entries()) widths[i] = Math.max(widths[i] ?? 0, displayWidth(cell))
-    const shown = rows.map(({ cells, text }) => {
+    const lines = rows.map(({ cells, text }) => {
       const line = [...cells.map((cell, i) => padDisplay(cell, widths[i] ?? 0, columns[i]?.side)), text].join('  ')
       return `${line}\n`
     })
     const first = heading.map(() => `${headingOf(columns, widths, colours)}\n`)
     if (rows.length > 0) hasBegun = true
     rows = []
-    if (shown.length > 0) await out.write([...first, ...shown].join(''), { isStyled: true })
+    if (lines.length > 0) await out.write([...first, ...lines].join(''), { isStyled: true })
   }
   const print = async (row: PrintedRow) => {
     rows.push(row)
@@ -137,9 +137,9 @@ function headingOf(columns: readonly PrintedColumn[], widths: readonly number[],
 }
 
 /** Formats a number of tokens: `-` if it is not known. An estimate begins with `~`. */
-export function formatTokens(known: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
-  if (known?.tokens === undefined) return '-'
-  return `${known.isEstimate ? '~' : ''}${known.tokens.toLocaleString('en')}`
+export function formatTokens(counts: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
+  if (counts?.tokens === undefined) return '-'
+  return `${counts.isEstimate ? '~' : ''}${counts.tokens.toLocaleString('en')}`
 }
 
 function formatKnown(value: number | undefined, format: (value: number) => string): string {

@@ -69,8 +69,8 @@ export async function walkTree(
     if (isShown) await visitor.enter(resource, position)
     if (isOpened) {
       refuseDepth(position.length)
-      const hidden = await children(resource.uri, position, isListed, totals)
-      if (hidden > 0 && isListed) await visitor.more(hidden, [...position, true])
+      const hiddenCount = await children(resource.uri, position, isListed, totals)
+      if (hiddenCount > 0 && isListed) await visitor.more(hiddenCount, [...position, true])
     }
     if (isShown) await visitor.leave(resource, position, totals, isOpened)
     return totals
@@ -93,12 +93,12 @@ export async function walkTree(
           continue
         }
         onSeen()
-        const found = await measured
+        const count = await measured
         totals.resources++
         totals.bytes += node.size ?? 0
-        totals.tokens += found?.tokens ?? 0
-        totals.isEstimate ||= found?.isEstimate === true
-        if (isShown) await visitor.add(node, here, found)
+        totals.tokens += count?.tokens ?? 0
+        totals.isEstimate ||= count?.isEstimate === true
+        if (isShown) await visitor.add(node, here, count)
       }
     } catch (error) {
       // A root that the user named must exist and answer; a listed directory may have disappeared, or not answer.
@@ -115,9 +115,9 @@ export async function walkTree(
   if (root.mimeType === directoryMimeType) return into(root, [], true)
   // The root is a mount of a single resource.
   onSeen()
-  const found = await measure?.(root)
-  await visitor.add(root, [], found)
-  const { tokens = 0, isEstimate = false } = found ?? {}
+  const count = await measure?.(root)
+  await visitor.add(root, [], count)
+  const { tokens = 0, isEstimate = false } = count ?? {}
   return { directories: 0, resources: 1, bytes: root.size ?? 0, tokens, isEstimate }
 }
 
@@ -129,7 +129,7 @@ interface Node {
 
 /** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: TreeWalkOptions['measure']): AsyncGenerator<Node> {
-  let held: Omit<Node, 'isLast'> | undefined
+  let pendingNode: Omit<Node, 'isLast'> | undefined
   for await (const { items } of iteratePages((query) => readDirectoryPage(view, uri, query))) {
     // All nodes of a page are measured concurrently.
     const nodes = items.map((node) => ({
@@ -137,11 +137,11 @@ async function* nodesOf(view: View, uri: string, measure: TreeWalkOptions['measu
       measured: node.mimeType === directoryMimeType ? undefined : measure?.(node),
     }))
     for (const next of nodes) {
-      if (held !== undefined) yield { ...held, isLast: false }
-      held = next
+      if (pendingNode !== undefined) yield { ...pendingNode, isLast: false }
+      pendingNode = next
     }
   }
-  if (held !== undefined) yield { ...held, isLast: true }
+  if (pendingNode !== undefined) yield { ...pendingNode, isLast: true }
 }
 
 function addTotals(totals: TreeTotals, more: TreeTotals | undefined): void {

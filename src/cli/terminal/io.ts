@@ -64,18 +64,18 @@ export type StatusLine = ReturnType<typeof createStatusLine>
 
 /** @param columns Returns the number of columns of the terminal. */
 export function createStatusLine(write: (text: string) => void, columns: () => number) {
-  let shown = ''
+  let lastLine = ''
   return {
     show: (text: string) => {
       // A line that the terminal wraps cannot be overwritten.
       const line = fitting(text, columns() - 1)
-      if (line === shown) return
-      shown = line
+      if (line === lastLine) return
+      lastLine = line
       write(`\r${line}\u001b[K`)
     },
     clear: () => {
-      if (shown !== '') write('\r\u001b[K')
-      shown = ''
+      if (lastLine !== '') write('\r\u001b[K')
+      lastLine = ''
     },
   }
 }
@@ -151,8 +151,8 @@ export const outputClosedError = new Error('the reader of the output is gone')
 export function createOutput(stream: Writable & { readonly isTTY?: boolean }, name = 'The output'): Output {
   let failure: Error | undefined
   const reasonOf = (error: NodeJS.ErrnoException) => {
-    const gone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
-    return gone ? outputClosedError : ioError('written', name, error)
+    const isGone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
+    return isGone ? outputClosedError : ioError('written', name, error)
   }
   // Keep a listener: without it, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -168,8 +168,8 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }, na
     write: (data, options) =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure)
-        const written = isTerminal ? forTerminal(textOf(data), options) : data
-        stream.write(written, (error) => (error ? reject(reasonOf(error)) : resolve()))
+        const bytes = isTerminal ? forTerminal(textOf(data), options) : data
+        stream.write(bytes, (error) => (error ? reject(reasonOf(error)) : resolve()))
       }),
   }
 }

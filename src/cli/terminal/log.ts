@@ -35,7 +35,7 @@ export function createLog({ level, format, write, scrubber, now = () => new Date
   return (at, message, fields = {}) => {
     if (levels.indexOf(at) < least) return
     const clean = cleanerOf(scrubber)
-    const shown = Object.entries(fields)
+    const pairs = Object.entries(fields)
       .flatMap(([name, value]) => fieldsOf(name, value, least === 0))
       .map(([name, value]) => [clean(name), clean(value)] as const)
     const time = now().toISOString()
@@ -45,13 +45,13 @@ export function createLog({ level, format, write, scrubber, now = () => new Date
             time,
             level: at,
             message: clean(message),
-            ...Object.fromEntries(shown.filter(([name]) => !reserved.has(name))),
+            ...Object.fromEntries(pairs.filter(([name]) => !reserved.has(name))),
           })
         : [
             time,
             at.padEnd(5),
             escapeText(clean(message)),
-            ...shown.map(([name, value]) => `${name}=${formatLogValue(value)}`),
+            ...pairs.map(([name, value]) => `${name}=${formatLogValue(value)}`),
           ].join(' ')
     write(`${format === 'text' && line.length > maxLine ? `${line.slice(0, maxLine)}…` : line}\n`)
   }
@@ -101,7 +101,7 @@ function jsonLine(fields: Readonly<Record<string, LogValue>>): string {
   const line = JSON.stringify(fields)
   if (line.length <= maxLine) return line
   const share = Math.floor(maxLine / 2 / Object.keys(fields).length)
-  const cut = (value: LogValue) =>
+  const shortenValue = (value: LogValue) =>
     typeof value === 'string' ? value.slice(0, share) : Array.isArray(value) ? [] : value
-  return JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cut(value)])))
+  return JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortenValue(value)])))
 }

@@ -105,8 +105,8 @@ function formatProgressLine({ done, total, what, format, elapsedMs, turn }: Prog
   const full = Math.round(part * barWidth)
   // ASCII: the bars of Unicode are as wide as two columns on many terminals in East Asia.
   const bar = `[${'='.repeat(Math.max(0, full - 1))}${full > 0 ? '>' : ''}${' '.repeat(barWidth - full)}]`
-  const left = done > 0 && part < 1 ? `, ${formatWait((elapsedMs / done) * (total - done))} left` : ''
-  return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${left}`
+  const remainingText = done > 0 && part < 1 ? `, ${formatWait((elapsedMs / done) * (total - done))} left` : ''
+  return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${remainingText}`
 }
 
 /** Formats the progress as a line of a log: `300 of 1,290 documents indexed …`. */

@@ -94,9 +94,9 @@ const maxLength = 65_536
 function secretsWithin(text: string): readonly string[] {
   if (text.length < minSecretLength || text.length > maxLength) return []
   return findSecretsByRules(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
-    const found = text.slice(start, end)
-    const isUserinfo = text.slice(0, start).endsWith('://') && found.includes(':')
-    return isUserinfo ? [passwordIn(found), decodeIfValid(passwordIn(found))] : [found]
+    const secretText = text.slice(start, end)
+    const isUserinfo = text.slice(0, start).endsWith('://') && secretText.includes(':')
+    return isUserinfo ? [passwordIn(secretText), decodeIfValid(passwordIn(secretText))] : [secretText]
   })
 }
 

@@ -65,9 +65,9 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | un
 export function withResolvers<T>() {
   let resolve: (value: T) => void = () => {}
   let reject: (error: Error) => void = () => {}
-  const promise = new Promise<T>((done, failed) => {
-    resolve = done
-    reject = failed
+  const promise = new Promise<T>((resolvePromise, rejectPromise) => {
+    resolve = resolvePromise
+    reject = rejectPromise
   })
   return { promise, resolve, reject }
 }
@@ -115,13 +115,13 @@ export function createAutoResetEvent() {
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
-    const done = () => {
+    const finish = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', finish)
       resolve()
     }
-    const timer = setTimeout(done, ms)
+    const timer = setTimeout(finish, ms)
     timer.unref()
-    signal?.addEventListener('abort', done)
+    signal?.addEventListener('abort', finish)
   })
 }

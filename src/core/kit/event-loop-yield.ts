@@ -7,7 +7,7 @@ const waiting: (() => void)[] = []
 /** Whether waiting tasks are being resumed, in this turn of the event loop or the next one. */
 let isResuming = false
 /** Time at which the slice of this turn of the event loop began; undefined while no long work has run in it. */
-let begun: number | undefined
+let turnStart: number | undefined
 /** Time at which the running task was resumed; undefined while no resumed task runs. */
 let resumedAt: number | undefined
 
@@ -17,13 +17,13 @@ let resumedAt: number | undefined
  */
 function isUsedUp(): boolean {
   const now = performance.now()
-  if (begun === undefined) setImmediate(end)
-  begun ??= now
-  return now - begun > sliceMs
+  if (turnStart === undefined) setImmediate(end)
+  turnStart ??= now
+  return now - turnStart > sliceMs
 }
 
 function end(): void {
-  begun = undefined
+  turnStart = undefined
 }
 
 /** Whether a resumed task runs, and has not yet run for as long as it may while others wait. */
@@ -79,20 +79,20 @@ const entriesPerLook = 50
  */
 export function createSlices(onEntries?: (entries: number) => void) {
   let count = 0
-  let looked = 0
+  let lookCount = 0
   return {
     /** Counts processed entries. Returns whether to yield. */
     due: (entries = 1): boolean => {
       count += entries
       if (count >= maxEntriesPerSlice) return true
-      if (count - looked < entriesPerLook) return false
-      looked = count
+      if (count - lookCount < entriesPerLook) return false
+      lookCount = count
       return eventLoopYield.due()
     },
     rest: async (): Promise<void> => {
       onEntries?.(count)
       count = 0
-      looked = 0
+      lookCount = 0
       await eventLoopYield.take()
     },
   }

@@ -88,17 +88,17 @@ export async function* iteratePages<Page extends { readonly nextCursor?: string 
   fetch: (query: { readonly cursor?: string }) => Promise<Page>,
   { maxPages, repeated = 'throw' }: PagesOptions = {},
 ): AsyncGenerator<Page> {
-  const seen = new Set<string>()
+  const uris = new Set<string>()
   let cursor: string | undefined
   for (let pages = 0; pages < (maxPages ?? Number.POSITIVE_INFINITY); pages++) {
     const page = await fetch(cursor === undefined ? {} : { cursor })
     yield page
     cursor = page.nextCursor
     if (cursor === undefined) return
-    if (maxPages === undefined && seen.has(cursor)) {
+    if (maxPages === undefined && uris.has(cursor)) {
       if (repeated === 'end') return
       throw new ResourceError('internal', 'The server gave the same cursor twice.')
     }
-    seen.add(cursor)
+    uris.add(cursor)
   }
 }

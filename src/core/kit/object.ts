@@ -11,9 +11,9 @@ type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Ke
  * but not `undefined`: `{ root, ...defined({ title, limit }) }`.
  */
 export function defined<const T extends object>(members: T): Defined<T> {
-  const kept: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(members)) if (value !== undefined) kept[key] = value
-  return kept as Defined<T>
+  const keptMembers: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(members)) if (value !== undefined) keptMembers[key] = value
+  return keptMembers as Defined<T>
 }
 
 /** Members of a value that came from outside, such as parsed JSON. */
@@ -94,12 +94,12 @@ const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
  * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
  */
 export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, ExpectedType>>): void {
-  for (const [key, wanted] of Object.entries(keys)) {
+  for (const [key, expectedType] of Object.entries(keys)) {
     const value = typeof given === 'object' && given !== null ? Reflect.get(given, key) : undefined
-    if (fits[wanted](value)) continue
-    const found =
+    if (fits[expectedType](value)) continue
+    const fault =
       value === undefined ? 'it is missing' : `it is ${value === null ? 'null' : `of the type ${typeof value}`}`
-    throw invalid(`${what} needs "${key}", ${wanted}: ${found}.`, 'argument')
+    throw invalid(`${what} needs "${key}", ${expectedType}: ${fault}.`, 'argument')
   }
 }
 
@@ -119,8 +119,8 @@ export function requireProvider(call: string, provider: unknown): void {
  * @param call The call, as the message names it: `compileTemplate(text)`.
  * @throws ResourceError `invalid` (reason `argument`).
  */
-export function requireArgument(call: string, name: string, value: unknown, wanted: ExpectedType): void {
-  requireKeys(call, { [name]: value }, { [name]: wanted })
+export function requireArgument(call: string, name: string, value: unknown, expectedType: ExpectedType): void {
+  requireKeys(call, { [name]: value }, { [name]: expectedType })
 }
 
 /**

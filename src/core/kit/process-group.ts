@@ -116,7 +116,7 @@ const pauseTimes = 100
 const [minPauseMs, maxPauseMs] = [1000, 10_000]
 
 /** Result of the last scan of all processes. All member lists share it. */
-let seen: readonly Process[] = []
+let previousProcesses: readonly Process[] = []
 let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY
 
@@ -128,7 +128,7 @@ let notBeforeMs = Number.NEGATIVE_INFINITY
 export function createMemberList(leader: number) {
   const createdAtMs = performance.now()
   /** Start times of the processes that the last call of `now` returned, by process id. */
-  let named = new Map<number, string>()
+  let names = new Map<number, string>()
 
   const membersOf = (processes: readonly Process[]): readonly Process[] => {
     const children = new Map<number, Process[]>()
@@ -139,14 +139,14 @@ export function createMemberList(leader: number) {
       members.set(one.pid, one)
       for (const child of children.get(one.pid) ?? []) add(child)
     }
-    for (const one of processes) if (one.session === leader || named.get(one.pid) === one.started) add(one)
+    for (const one of processes) if (one.session === leader || names.get(one.pid) === one.started) add(one)
     return [...members.values()]
   }
   return {
     /** Returns the members at the last scan of all processes, which is at most one to ten seconds old. */
     recent: (): readonly Process[] => {
       const isFresh = performance.now() < notBeforeMs && seenAtMs >= createdAtMs
-      return membersOf(isFresh ? seen : lookAtAll())
+      return membersOf(isFresh ? previousProcesses : lookAtAll())
     },
     /**
      * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
@@ -154,7 +154,7 @@ export function createMemberList(leader: number) {
      */
     now: (): readonly Process[] => {
       const members = membersOf(lookAtAll())
-      named = new Map(members.map(({ pid, started }) => [pid, started]))
+      names = new Map(members.map(({ pid, started }) => [pid, started]))
       return members
     },
   }
@@ -163,10 +163,10 @@ export function createMemberList(leader: number) {
 function lookAtAll(): readonly Process[] {
   seenAtMs = performance.now()
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  seen = ids.flatMap((id) => readProcess(Number(id)) ?? [])
+  previousProcesses = ids.flatMap((id) => readProcess(Number(id)) ?? [])
   const nowMs = performance.now()
   notBeforeMs = nowMs + Math.min(maxPauseMs, Math.max(minPauseMs, pauseTimes * (nowMs - seenAtMs)))
-  return seen
+  return previousProcesses
 }
 
 /** Reads a process; undefined when it has ended. */
@@ -220,21 +220,21 @@ function ps(...args: readonly string[]): Promise<string> {
 export function groupMemoryIn(listing: string, group: number): number {
   const children = new Map<number, number[]>()
   const memory = new Map<number, number>()
-  const left: number[] = []
+  const rest: number[] = []
   for (const line of listing.split('\n')) {
     const [pid = 0, parent = 0, itsGroup = 0, kibibytes = 0] = line.trim().split(/\s+/).map(Number)
     if (!Number.isSafeInteger(pid) || pid === 0) continue
     memory.set(pid, kibibytes * 1024)
     children.set(parent, [...(children.get(parent) ?? []), pid])
-    if (itsGroup === group) left.push(pid)
+    if (itsGroup === group) rest.push(pid)
   }
-  const counted = new Set<number>()
-  for (let pid = left.pop(); pid !== undefined; pid = left.pop()) {
-    if (counted.has(pid)) continue
-    counted.add(pid)
-    left.push(...(children.get(pid) ?? []))
+  const pids = new Set<number>()
+  for (let pid = rest.pop(); pid !== undefined; pid = rest.pop()) {
+    if (pids.has(pid)) continue
+    pids.add(pid)
+    rest.push(...(children.get(pid) ?? []))
   }
-  return sum([...counted].map((pid) => memory.get(pid) ?? 0))
+  return sum([...pids].map((pid) => memory.get(pid) ?? 0))
 }
 
 /** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */

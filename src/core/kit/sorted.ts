@@ -24,13 +24,13 @@ export interface Span {
 
 /** Sorts spans, joins those that overlap or touch, and leaves out empty ones. */
 export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
-  const merged: Span[] = []
+  const result: Span[] = []
   for (const { start, end } of [...spans].filter((span) => span.end > span.start).sort((a, b) => a.start - b.start)) {
-    const last = merged.at(-1)
-    if (last === undefined || start > last.end) merged.push({ start, end })
-    else if (end > last.end) merged[merged.length - 1] = { start: last.start, end }
+    const last = result.at(-1)
+    if (last === undefined || start > last.end) result.push({ start, end })
+    else if (end > last.end) result[result.length - 1] = { start: last.start, end }
   }
-  return merged
+  return result
 }
 
 /** Sorts ranges, and joins those that overlap or touch. */

@@ -168,9 +168,9 @@ export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryM
     const last = performance.now() + busyFactor * timeoutMs
     const look = () => {
       const { user, system } = process.cpuUsage(before)
-      const left = Math.min(timeoutMs - (user + system) / 1000, last - performance.now())
-      if (left <= 0) end('late')
-      else watch(Math.max(left, 10), look)
+      const remainingMs = Math.min(timeoutMs - (user + system) / 1000, last - performance.now())
+      if (remainingMs <= 0) end('late')
+      else watch(Math.max(remainingMs, 10), look)
     }
     watch(timeoutMs, look)
   }

@@ -74,9 +74,9 @@ const route = z
     ...descriptionShape,
     list: list.optionalKey('How resources of the route are listed. By default they are not.'),
   })
-  .superRefine((given, context) => {
+  .superRefine((mountOptions, context) => {
     try {
-      compileRoute(given as RouteOptions)
+      compileRoute(mountOptions as RouteOptions)
     } catch (error) {
       if (!isResourceError(error)) throw error
       const fix = 'Write one such as { "template": "users/{id}", "list": { "from": "users" } }.'
@@ -88,8 +88,8 @@ const route = z
 const managed =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
 
-const headers = z.record(z.string(), z.union([text, secret])).superRefine((given, context) => {
-  for (const [name, value] of Object.entries(given)) {
+const headers = z.record(z.string(), z.union([text, secret])).superRefine((mountOptions, context) => {
+  for (const [name, value] of Object.entries(mountOptions)) {
     const refuse = (message: string, fix: string) => createRefuser(context)(name, message, fix)
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
       refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
@@ -148,10 +148,10 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
     if (typeof value === 'string') plain[name] = value
     else secrets.set(name, await headerSecret(`headers.${name}`, value, folder))
   const token = bearer === undefined ? undefined : await headerSecret('bearer', bearer, folder)
-  const hidden = [...secrets.values(), ...(token === undefined ? [] : [token])]
-  if (hidden.length > 0) refuseInTheClear(url, insecure)
+  const secretTexts = [...secrets.values(), ...(token === undefined ? [] : [token])]
+  if (secretTexts.length > 0) refuseInTheClear(url, insecure)
   const [{ api }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
-  const opened = api({
+  const provider = api({
     ...originOptions(options),
     url,
     routes: routes as readonly RouteOptions[],
@@ -160,23 +160,23 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
       ...Object.fromEntries(secrets),
       ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
     },
-    secrets: hidden,
+    secrets: secretTexts,
     ...defined({ keepMs: keep, maxEntries, poll }),
     log,
   })
-  if (redact === 'off') return sliced(opened)
+  if (redact === 'off') return sliced(provider)
   const { redacted } = await import('../../wrap/redacted.ts')
-  return sliced(redacted(opened, { ...(await redaction()), mode: redact }))
+  return sliced(redacted(provider, { ...(await redaction()), mode: redact }))
 }
 
 /** Returns the value of a secret for a header. @throws ResourceError `invalid` if it is missing, or if no header can hold it. */
 async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
-  const found = await resolveSecret(source, { folder })
-  if ('message' in found) throw invalid(`"${key}" has no value. ${found.message} ${found.fix}`, 'configuration')
-  if (/[^\x20-\x7e\x80-\xff]/.test(found.value))
+  const secret = await resolveSecret(source, { folder })
+  if ('message' in secret) throw invalid(`"${key}" has no value. ${secret.message} ${secret.fix}`, 'configuration')
+  if (/[^\x20-\x7e\x80-\xff]/.test(secret.value))
     throw invalid(
       `"${key}" contains a line end or another character that a header must not contain. Remove it from the secret.`,
       'configuration',
     )
-  return found.value
+  return secret.value
 }

@@ -60,10 +60,10 @@ export function api(options: ApiOptions): Provider {
     fetch({ url, accept, signal, fresh, headers: { Accept: 'application/json' }, own: headers })
 
   const listAll = async (signal: AbortSignal, fresh: boolean): Promise<ReadonlyMap<string, RouteItem>> => {
-    const found: RouteItem[] = []
-    for (const route of routes) found.push(...(await listRoute(route, { base, load, maxEntries, log }, signal, fresh)))
+    const items: RouteItem[] = []
+    for (const route of routes) items.push(...(await listRoute(route, { base, load, maxEntries, log }, signal, fresh)))
     // The first of two routes that list the same path serves it.
-    const byPath = new Map(found.reverse().map((item) => [item.entry.path, item]))
+    const byPath = new Map(items.reverse().map((item) => [item.entry.path, item]))
     return new Map([...byPath].map(([path, { entry, ...item }]) => [path, { ...item, entry: clean(entry) }]))
   }
 
@@ -109,8 +109,8 @@ export function api(options: ApiOptions): Provider {
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
       const { route } = routeOf(path, new Map())
-      const known = route.list === undefined ? undefined : (await listed(signal)).get(path)
-      if (known !== undefined) return known.entry
+      const item = route.list === undefined ? undefined : (await listed(signal)).get(path)
+      if (item !== undefined) return item.entry
       const { mimeType } = (await loadAt(path, new Map(), signal)).fetched
       return { path, mimeType: mimeType ?? 'application/json' }
     },
@@ -157,8 +157,10 @@ function completeVariable({ template, argument, arguments: filled }: CompletionR
     from === template &&
     values.get(argument.name)?.startsWith(argument.value) === true &&
     [...filled].every(([name, value]) => name === argument.name || (values.get(name) ?? value) === value)
-  const found = [...new Set(items.filter(fits).map(({ values }) => values.get(argument.name) ?? ''))].sort(comparePaths)
-  return completeFromValues(found)
+  const completions = [...new Set(items.filter(fits).map(({ values }) => values.get(argument.name) ?? ''))].sort(
+    comparePaths,
+  )
+  return completeFromValues(completions)
 }
 
 interface SharedCall<T> {
@@ -169,30 +171,30 @@ interface SharedCall<T> {
 
 /** Caches the result of `work` for a short time; concurrent callers share one run (single-flight), which is aborted when the last of them aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
-  let kept: { readonly value: T; readonly until: number } | undefined
+  let cachedValue: { readonly value: T; readonly until: number } | undefined
   let running: SharedCall<T> | undefined
 
   const start = (): SharedCall<T> => {
-    const ended = new AbortController()
-    const run: SharedCall<T> = { result: work(ended.signal, false), ended, waiting: 0 }
+    const endController = new AbortController()
+    const run: SharedCall<T> = { result: work(endController.signal, false), ended: endController, waiting: 0 }
     const end = () => {
       if (running === run) running = undefined
     }
     run.result.then((value) => {
-      if (running === run) kept = { value, until: performance.now() + keepMs }
+      if (running === run) cachedValue = { value, until: performance.now() + keepMs }
       end()
     }, end)
     return run
   }
   /** Drops the result. A run that has begun still answers its callers, but its result is not cached. */
   const clear = () => {
-    kept = undefined
+    cachedValue = undefined
     running = undefined
   }
 
   const get = async (signal: AbortSignal): Promise<T> => {
     signal.throwIfAborted()
-    if (kept !== undefined && performance.now() < kept.until) return kept.value
+    if (cachedValue !== undefined && performance.now() < cachedValue.until) return cachedValue.value
     running ??= start()
     const mine = running
     mine.waiting++

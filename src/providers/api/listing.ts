@@ -42,30 +42,30 @@ export async function listRoute(
   const { list } = route
   if (list === undefined) return []
   const items = new Map<string, RouteItem>()
-  const asked = new Set<string>()
+  const urls = new Set<string>()
   let url: HttpUrl | undefined = httpUrlBelow(base, encodeListingUrl(list.from))
   let passed = 0
   for (let page = 0; url !== undefined; page++) {
     const at: string = formatHttpUrl(url)
-    if (page === maxPages || items.size >= maxEntries || asked.has(at)) {
+    if (page === maxPages || items.size >= maxEntries || urls.has(at)) {
       log('warn', 'the listing of an API is cut off: it is too long, or its pages form a loop', { pages: page })
       break
     }
-    asked.add(at)
-    const fetched = await load(url, signal, fresh)
-    const body = parseJsonBody(fetched, url)
-    const found = list.items === undefined ? body : valueAt(body, list.items)
-    if (!Array.isArray(found))
+    urls.add(at)
+    const document = await load(url, signal, fresh)
+    const body = parseJsonBody(document, url)
+    const listValue = list.items === undefined ? body : valueAt(body, list.items)
+    if (!Array.isArray(listValue))
       throw unreachableError(
         url,
         list.items === undefined ? 'its answer is not an array' : 'its answer has no array at the pointer "items"',
       )
-    for (const value of found as readonly unknown[]) {
+    for (const value of listValue as readonly unknown[]) {
       const item = itemOf(route, value)
       if (item === undefined) passed++
       else if (items.size < maxEntries) items.set(item.entry.path, item)
     }
-    url = found.length === 0 ? undefined : nextOf(route, { base, url, fetched, body, page })
+    url = listValue.length === 0 ? undefined : nextOf(route, { base, url, fetched: document, body, page })
   }
   if (passed > 0) log('info', 'some items of an API are left out: their values form no path', { items: passed })
   return [...items.values()]
@@ -164,9 +164,9 @@ function valueAt(value: unknown, pointer: string): unknown {
 }
 
 function textAtPointer(value: unknown, pointer: string): string | undefined {
-  const found = valueAt(value, pointer)
-  if (typeof found === 'number' && Number.isFinite(found)) return String(found)
-  return typeof found === 'string' && found.isWellFormed() ? found : undefined
+  const member = valueAt(value, pointer)
+  if (typeof member === 'number' && Number.isFinite(member)) return String(member)
+  return typeof member === 'string' && member.isWellFormed() ? member : undefined
 }
 
 function lineAt(value: unknown, pointer: string, most: number): string | undefined {
@@ -182,7 +182,7 @@ function lineAt(value: unknown, pointer: string, most: number): string | undefin
 }
 
 function timeAt(value: unknown, pointer: string): number | undefined {
-  const found = valueAt(value, pointer)
-  const time = typeof found === 'string' ? Date.parse(found) : Number.NaN
+  const member = valueAt(value, pointer)
+  const time = typeof member === 'string' ? Date.parse(member) : Number.NaN
   return Number.isNaN(time) || time < 0 ? undefined : time
 }

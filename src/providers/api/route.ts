@@ -55,10 +55,12 @@ export function compileRoute(options: RouteOptions) {
     const query = [...params]
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
       .join('&')
-    const found = matcher.match(path.split('/').map(encodeURIComponent).join('/') + (query === '' ? '' : `?${query}`))
-    if (found === undefined) return undefined
+    const matchedValues = matcher.match(
+      path.split('/').map(encodeURIComponent).join('/') + (query === '' ? '' : `?${query}`),
+    )
+    if (matchedValues === undefined) return undefined
     const values = new Map(
-      [...found].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
+      [...matchedValues].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
     )
     return own.inPath.every((name) => (values.get(name) ?? '') !== '') ? values : undefined
   }
@@ -74,8 +76,8 @@ export function compileRoute(options: RouteOptions) {
   const pathOf = (values: ReadonlyMap<string, string>): string | undefined => {
     const path = own.path.replace(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
     if (path === '' || !isPath(path) || path.endsWith('/')) return undefined
-    const found = match(path, new Map())
-    const isSame = own.inPath.every((name) => found?.get(name) === values.get(name))
+    const pathValues = match(path, new Map())
+    const isSame = own.inPath.every((name) => pathValues?.get(name) === values.get(name))
     return isSame && urlOf(values) !== undefined ? path : undefined
   }
 

@@ -63,9 +63,10 @@ export function env(options: EnvOptions = {}): Provider {
       `"allow" has the name ${JSON.stringify(slashed)}, but no variable has a slash in its name. Remove it.`,
       'configuration',
     )
-  const named = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
-  const matched = compileGlobs(allow)
-  const isShown = (name: string) => named.has(name) || (secretNameStrength(name) === undefined && matched(name))
+  const allowedNames = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
+  const allowGlobs = compileGlobs(allow)
+  const isShown = (name: string) =>
+    allowedNames.has(name) || (secretNameStrength(name) === undefined && allowGlobs(name))
   const isServed = (name: string) => name !== '' && !name.includes('/') && isPath(name) && !isSecretPath(name)
 
   const entryOf = (path: string, { version }: Environment): Entry => ({
@@ -97,28 +98,28 @@ export function env(options: EnvOptions = {}): Provider {
 
   return {
     list: async function* ({ prefix = '', after }, { signal }) {
-      const found = await look()
-      const { variables } = found
+      const environment = await look()
+      const { variables } = environment
       const names = Object.keys(variables).filter((name) => variables[name] !== undefined && isServed(name))
       for (const name of names.sort(comparePaths)) {
         signal.throwIfAborted()
         if (!name.startsWith(prefix)) continue
-        if (after === undefined || comparePaths(name, after) > 0) yield entryOf(name, found)
+        if (after === undefined || comparePaths(name, after) > 0) yield entryOf(name, environment)
       }
     },
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
-      const found = await look()
-      valueAt(path, found)
-      return entryOf(path, found)
+      const environment = await look()
+      valueAt(path, environment)
+      return entryOf(path, environment)
     },
     read: async ({ path }, context): Promise<readonly Content[]> => {
       context.signal.throwIfAborted()
-      const found = await look()
-      const text = await shownOf(path, valueAt(path, found), context)
-      const changed = text.includes(redactedMark)
-      const version = found.version === undefined ? {} : { version: seal(path, found.version) }
-      return [{ mimeType: 'text/plain', ...version, text, ...(changed ? { meta: { [redactedKey]: true } } : {}) }]
+      const environment = await look()
+      const text = await shownOf(path, valueAt(path, environment), context)
+      const isChanged = text.includes(redactedMark)
+      const version = environment.version === undefined ? {} : { version: seal(path, environment.version) }
+      return [{ mimeType: 'text/plain', ...version, text, ...(isChanged ? { meta: { [redactedKey]: true } } : {}) }]
     },
     templates: async () => [
       {
@@ -142,7 +143,7 @@ const { maxBytes } = defaultSettingsLimits
  * mebibyte or 100,000 variables.
  */
 function createDotenvFile(file: string, within: FolderBounds | undefined): () => Promise<Environment> {
-  let known: Environment | undefined
+  let environment: Environment | undefined
   const lookAt = async (path: string): Promise<Environment> => {
     // Do not block on a FIFO.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -151,8 +152,9 @@ function createDotenvFile(file: string, within: FolderBounds | undefined): () =>
       if (!isFile) throw unavailable('The path of the dotenv file is not that of a regular file. Correct it.')
       if (size > maxBytes) throw new ResourceError('too-large', `The dotenv file has more than ${maxBytes} bytes.`)
       const version = [mtimeNs, ctimeNs, size, ino].join(' ')
-      if (known?.version !== version) known = { version, variables: variablesIn(await handle.readFile('utf8')) }
-      return known
+      if (environment?.version !== version)
+        environment = { version, variables: variablesIn(await handle.readFile('utf8')) }
+      return environment
     } finally {
       await handle.close()
     }

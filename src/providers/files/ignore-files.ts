@@ -150,9 +150,9 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
   /** Compiles rules. Returns the same object as long as they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
-    const known = files.get(shown)
-    const same = known !== undefined && known.above === above && known.text === text
-    const ignores = same ? known.ignores : text.trim() === '' ? above : compileNew(text, file, above)
+    const cachedIgnores = files.get(shown)
+    const same = cachedIgnores !== undefined && cachedIgnores.above === above && cachedIgnores.text === text
+    const ignores = same ? cachedIgnores.ignores : text.trim() === '' ? above : compileNew(text, file, above)
     files.set(shown, { above, stamp, settled, text, ignores })
     return ignores
 
@@ -179,8 +179,8 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     signal: AbortSignal,
   ): Promise<Ignores | undefined> => {
     const stamp = versionStamp(stats)
-    const known = files.get(file.shown)
-    if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
+    const ignores = files.get(file.shown)
+    if (ignores?.settled && ignores.stamp === stamp && ignores.above === above) return ignores.ignores
     const settled = isSettled(stats, Date.now())
     // As in git, a link or an unreadable file has no rules.
     const text = await readIn(place, name, file.shown, maxBytes, signal).catch(fallbackTo('', 'not-found'))
@@ -192,12 +192,12 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
   const refusePrivate = async (
     place: Place,
     path: string,
-    found: ReadonlyMap<string, fs.BigIntStats>,
+    statsByFile: ReadonlyMap<string, fs.BigIntStats>,
     above: Ignores | undefined,
     signal: AbortSignal,
   ): Promise<void> => {
-    if (isGitDirectory((name) => found.has(name)) && !servesPrivate(path)) throw notFound(gitDirectoryRefusal)
-    if (worktrees || found.get('.git')?.isFile() !== true) return
+    if (isGitDirectory((name) => statsByFile.has(name)) && !servesPrivate(path)) throw notFound(gitDirectoryRefusal)
+    if (worktrees || statsByFile.get('.git')?.isFile() !== true) return
     const text = await readIn(place, '.git', `${path}.git`, maxPointerBytes, signal).catch(fallbackTo('', 'not-found'))
     const around = repositoriesOf(above).map(({ commonDir }) => commonDir)
     const isOther = async () => {
@@ -211,8 +211,8 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
   const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
     const by = gitignore ? rulesOverruledByGit(path, above) : undefined
     if (by === undefined) return above
-    const known = files.get(`${path}/`)
-    if (known !== undefined && known.above === above) return known.ignores
+    const cachedIgnores = files.get(`${path}/`)
+    if (cachedIgnores !== undefined && cachedIgnores.above === above) return cachedIgnores.ignores
     const line: IgnoreLine = by.lineFor(path.slice(by.base.length)) ?? { file: by.base, pattern: '' }
     const ignores = ignoreEverything(path, above, line)
     files.set(`${path}/`, { above, stamp: '', settled: false, text: '', ignores })
@@ -234,18 +234,18 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
       const isRoot = path === ''
       const outer = isRoot ? await repositories.rulesOf(place, '', undefined, signal) : onlyTracked(path, above)
       if (facts.of(place)?.has(plain)) return outer
-      const looked = await statFiles(place, lookedUp, pool, signal)
-      const found = statsByName(looked)
-      if (found.size === 0) facts.note(place, plain)
+      const fileStats = await statFiles(place, lookedUp, pool, signal)
+      const statsOfNames = statsByName(fileStats)
+      if (statsOfNames.size === 0) facts.note(place, plain)
       let rules = outer
       if (!isRoot) {
-        await refusePrivate(place, path, found, above, signal)
-        if (found.has('.git')) rules = await repositories.rulesOf(place, path, outer, signal)
+        await refusePrivate(place, path, statsOfNames, above, signal)
+        if (statsOfNames.has('.git')) rules = await repositories.rulesOf(place, path, outer, signal)
       }
       // git reads no rules in a directory that it ignores.
       const readsGit = gitignore && (isRoot || outer === above || rules !== outer)
       for (const [name, kind] of ruleFiles) {
-        const stats = found.get(name)
+        const stats = statsOfNames.get(name)
         if (stats?.isFile() !== true || (kind === 'git' && !readsGit)) continue
         const file: RuleFile = { at: '', shown: `${path}${name}`, kind, base: path, inside: '' }
         rules = await load(place, stats, file, name, rules, signal)
@@ -257,13 +257,13 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
 const never = new AbortController().signal
 
-function statsByName(looked: readonly MaybeStats[]): ReadonlyMap<string, fs.BigIntStats> {
-  const found = new Map<string, fs.BigIntStats>()
+function statsByName(fileStats: readonly MaybeStats[]): ReadonlyMap<string, fs.BigIntStats> {
+  const byName = new Map<string, fs.BigIntStats>()
   for (const [index, name] of lookedUp.entries()) {
-    const stats = looked[index]
-    if (stats !== undefined) found.set(name, stats)
+    const stats = fileStats[index]
+    if (stats !== undefined) byName.set(name, stats)
   }
-  return found
+  return byName
 }
 
 /** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
@@ -309,22 +309,24 @@ interface AskedGit {
 
 /** Creates the loader of the rules that apply to a whole repository. Rules younger than {@link reloadAgeMs} are not loaded again. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
-  const loaded = createLruCache<LoadedRules>(1000)
+  const rulesCache = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
-  const asked = createLruCache<AskedGit>(1000)
+  const gitCache = createLruCache<AskedGit>(1000)
   const beginnings = createLruCache<Ignores>(1000)
   /** Time of the last change of a `.gitignore` file. */
-  let changed = 0
+  let changeCount = 0
 
   const begin = (base: string, above: Ignores | undefined, commonDir: string, paths: readonly string[]): Ignores => {
     const tracked = withDirectories(paths)
-    const known = beginnings.get(base)
+    const cachedIgnores = beginnings.get(base)
     const isSame =
-      known?.above === above && known?.repository?.commonDir === commonDir && sameSet(known.repository.tracked, tracked)
-    if (isSame) return known
-    const begun = repositoryRules(base, above, { commonDir, tracked })
-    beginnings.set(base, begun)
-    return begun
+      cachedIgnores?.above === above &&
+      cachedIgnores?.repository?.commonDir === commonDir &&
+      sameSet(cachedIgnores.repository.tracked, tracked)
+    if (isSame) return cachedIgnores
+    const ignores = repositoryRules(base, above, { commonDir, tracked })
+    beginnings.set(base, ignores)
+    return ignores
   }
 
   const askGit = async (checkout: Checkout, exclude: string): Promise<AskedGit> => {
@@ -334,13 +336,13 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
       const stamps = [...index, join(commonDir, 'config'), ...userSettings(), excludesFile].map(stampAt)
       return [exclude, ...(await Promise.all(stamps))].join('\n')
     }
-    const known = asked.get(gitDir)
-    if (known !== undefined && known.time > changed && known.state === (await stateOf(known.settings))) return known
+    const git = gitCache.get(gitDir)
+    if (git !== undefined && git.time > changeCount && git.state === (await stateOf(git.settings))) return git
     const time = Date.now()
     const settings = await settingsOf(checkout)
     const state = await stateOf(settings)
     const answer = { state, time, settings, tracked: await trackedAndIgnored(checkout, settings, exclude) }
-    asked.set(gitDir, answer)
+    gitCache.set(gitDir, answer)
     return answer
   }
 
@@ -390,7 +392,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   return {
     /** Records that a `.gitignore` file changed at a time, in milliseconds since 1970. */
     heard: (time: number): void => {
-      changed = Math.max(changed, time)
+      changeCount = Math.max(changeCount, time)
     },
     /** Returns the rules of the repository that begins at `base`, or that the root is in (`''`); `above` if there is no repository. */
     rulesOf: async (
@@ -399,16 +401,17 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
       above: Ignores | undefined,
       signal: AbortSignal,
     ): Promise<Ignores | undefined> => {
-      const known = loaded.get(base)
+      const loadedRules = rulesCache.get(base)
       const time = Date.now()
-      const ageMs = known === undefined || known.above !== above ? Infinity : Math.abs(time - known.time)
-      if (known !== undefined && ageMs < reloadAgeMs) return known.rules
+      const ageMs =
+        loadedRules === undefined || loadedRules.above !== above ? Infinity : Math.abs(time - loadedRules.time)
+      if (loadedRules !== undefined && ageMs < reloadAgeMs) return loadedRules.rules
       let work = loading.get(base)
       if (work === undefined) {
         place.keep()
         work = load(place, base, above)
           .then((rules) => {
-            loaded.set(base, { time, above, rules })
+            rulesCache.set(base, { time, above, rules })
             return rules
           })
           .finally(() => {
@@ -417,23 +420,23 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
           })
         loading.set(base, work)
       }
-      if (known === undefined || ageMs >= maxAgeMs) return untilAbort(work, signal)
+      if (loadedRules === undefined || ageMs >= maxAgeMs) return untilAbort(work, signal)
       // The error is ignored here: once the rules are too old, a request waits for the load, and reports its error.
       work.catch(() => {})
-      return known.rules
+      return loadedRules.rules
     },
   }
 }
 
 /** Returns paths and their directories, with a final `/`. Each path has both forms, because a tracked path may be a repository (submodule). */
 function withDirectories(paths: readonly string[]): ReadonlySet<string> {
-  const found = new Set<string>()
+  const ignoredPaths = new Set<string>()
   for (const path of paths) {
-    found.add(path).add(`${path}/`)
+    ignoredPaths.add(path).add(`${path}/`)
     for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1))
-      found.add(path.slice(0, slash + 1))
+      ignoredPaths.add(path.slice(0, slash + 1))
   }
-  return found
+  return ignoredPaths
 }
 
 function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
@@ -466,9 +469,9 @@ const settingsVariables = ['HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL', 'GIT_
 
 /** Returns the settings of a repository; the defaults of git if they cannot be read, or there is no git. */
 async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
-  const wanted = '^(core\\.excludesfile|extensions\\.objectformat)$'
+  const keyPattern = '^(core\\.excludesfile|extensions\\.objectformat)$'
   const env = { ...ownVariables(), GIT_DIR: gitDir }
-  const output = await runGit(['config', '--null', '--type=path', '--get-regexp', wanted], dirname(gitDir), env)
+  const output = await runGit(['config', '--null', '--type=path', '--get-regexp', keyPattern], dirname(gitDir), env)
   // The last value of a key counts.
   const values = new Map(
     (output ?? '').split('\0').map((record): [string, string] => {
@@ -476,9 +479,9 @@ async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
       return end === -1 ? [record, ''] : [record.slice(0, end), record.slice(end + 1)]
     }),
   )
-  const named = values.get('core.excludesfile')
+  const excludesFile = values.get('core.excludesfile')
   return {
-    excludesFile: named === undefined ? join(userFolder(), 'ignore') : resolve(top, named),
+    excludesFile: excludesFile === undefined ? join(userFolder(), 'ignore') : resolve(top, excludesFile),
     objectFormat: values.get('extensions.objectformat') === 'sha256' ? 'sha256' : 'sha1',
   }
 }

@@ -61,10 +61,10 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
       at = end - 1
     } else if (byte === '?') steps.push('any')
     else if (byte === '[') {
-      const found = readClass(pattern, at + 1, ignoreCase)
-      if (found === undefined) return [never]
-      steps.push({ negated: found.negated, ranges: found.ranges })
-      at = found.end
+      const characterClass = readClass(pattern, at + 1, ignoreCase)
+      if (characterClass === undefined) return [never]
+      steps.push({ negated: characterClass.negated, ranges: characterClass.ranges })
+      at = characterClass.end
     } else if (byte === '\\') {
       // As in git, an escaped letter is compared in its own case.
       at++
@@ -84,7 +84,7 @@ const digit: CharacterRange = [0x30, 0x39]
 const upper: CharacterRange = [0x41, 0x5a]
 const lower: CharacterRange = [0x61, 0x7a]
 /** The named classes, ASCII only. `space` follows `sane_ctype` of git. */
-const named: Readonly<Record<string, readonly CharacterRange[]>> = {
+const classesByName: Readonly<Record<string, readonly CharacterRange[]>> = {
   alnum: [digit, upper, lower],
   alpha: [upper, lower],
   blank: [[0x20, 0x20], [0x09, 0x09]],
@@ -128,9 +128,9 @@ function readClass(pattern: string, start: number, ignoreCase: boolean) {
         continue
       }
       const name = pattern.slice(at + 2, end - 1)
-      const found = Object.hasOwn(named, name) ? named[name] : undefined
-      if (found === undefined) return undefined
-      ranges.push(...found, ...(ignoreCase && name === 'upper' ? [lower] : []))
+      const characterRanges = Object.hasOwn(classesByName, name) ? classesByName[name] : undefined
+      if (characterRanges === undefined) return undefined
+      ranges.push(...characterRanges, ...(ignoreCase && name === 'upper' ? [lower] : []))
       previous = undefined
       at = end
     } else {
@@ -248,9 +248,9 @@ export function compileIgnores(
   const fold = (bytes: string) => (ignoreCase ? asciiLowerCase(bytes) : bytes)
   for (const { order, line } of ignorePatternLines(text)) {
     const negated = line.startsWith('!')
-    const written = negated ? line.slice(1) : line
-    const directory = written.endsWith('/')
-    const body = directory ? written.slice(0, -1) : written
+    const patternText = negated ? line.slice(1) : line
+    const directory = patternText.endsWith('/')
+    const body = directory ? patternText.slice(0, -1) : patternText
     if (body === '') continue
     const rule: IgnoreRule = { order, negated, directory }
     const name = !body.includes('/')
@@ -318,9 +318,10 @@ export function repositoryRules(base: string, above: Ignores | undefined, reposi
 
 /** Returns the repositories that a directory with these rules lies in, the innermost first. */
 export function repositoriesOf(ignores: Ignores | undefined): readonly IgnoringRepository[] {
-  const found: IgnoringRepository[] = []
-  for (let at = ignores; at !== undefined; at = at.above) if (at.repository !== undefined) found.push(at.repository)
-  return found
+  const repositories: IgnoringRepository[] = []
+  for (let at = ignores; at !== undefined; at = at.above)
+    if (at.repository !== undefined) repositories.push(at.repository)
+  return repositories
 }
 
 /** The decision about a path, and the rules that made it. */
@@ -332,40 +333,41 @@ interface Decision {
 }
 
 function decide(path: string, ignores: Ignores | undefined): Decision | undefined {
-  let found: Decision | undefined
+  let decision: Decision | undefined
   let isOutside = false
   for (let at = ignores; at !== undefined; at = at.above) {
     const { base, kind, repository } = at
     const rank = kinds.indexOf(kind)
-    const isWeaker = found !== undefined && rank <= kinds.indexOf(found.by.kind)
+    const isWeaker = decision !== undefined && rank <= kinds.indexOf(decision.by.kind)
     const below = path.slice(base.length)
     if (!isWeaker && !(rank === 0 && isOutside)) {
       const ignored = at.judge(below)
-      if (ignored !== undefined) found = { ignored, by: at, tracked: false }
+      if (ignored !== undefined) decision = { ignored, by: at, tracked: false }
     }
     if (repository === undefined) continue
-    if (!isOutside && found?.by.kind === 'git' && repository.tracked.has(below)) found = { ...found, tracked: true }
+    if (!isOutside && decision?.by.kind === 'git' && repository.tracked.has(below))
+      decision = { ...decision, tracked: true }
     isOutside = true
   }
-  return found
+  return decision
 }
 
 /** Whether a path is ignored. A directory's path ends in `/`. */
 export function isIgnored(path: string, ignores: Ignores | undefined): boolean {
-  const found = decide(path, ignores)
-  return found?.ignored === true && !found.tracked
+  const decision = decide(path, ignores)
+  return decision?.ignored === true && !decision.tracked
 }
 
 /** Returns the line that ignores a path: the last match, in the file that decides. */
 export function ignoringLine(path: string, ignores: Ignores | undefined): IgnoreLine | undefined {
-  const found = decide(path, ignores)
-  return found?.ignored === true ? found.by.lineFor(path.slice(found.by.base.length)) : undefined
+  const decision = decide(path, ignores)
+  return decision?.ignored === true ? decision.by.lineFor(path.slice(decision.by.base.length)) : undefined
 }
 
 /** Returns the rules that ignore a path which is served only because git tracks it; undefined for any other path. */
 export function rulesOverruledByGit(path: string, ignores: Ignores | undefined): Ignores | undefined {
-  const found = decide(path, ignores)
-  return found?.ignored === true && found.tracked ? found.by : undefined
+  const decision = decide(path, ignores)
+  return decision?.ignored === true && decision.tracked ? decision.by : undefined
 }
 
 /** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */
@@ -373,8 +375,8 @@ function ignorePatternLines(text: string): readonly { readonly order: number; re
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
   return body.split('\n').flatMap((line, index) => {
     if (line === '' || line.startsWith('#')) return []
-    const cut = (line.endsWith('\r') ? line.slice(0, -1) : line).replace(/\0.*$/s, '')
-    return [{ order: index + 1, line: withoutSpaces(cut) }]
+    const text = (line.endsWith('\r') ? line.slice(0, -1) : line).replace(/\0.*$/s, '')
+    return [{ order: index + 1, line: withoutSpaces(text) }]
   })
 }
 

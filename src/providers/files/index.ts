@@ -84,8 +84,8 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
   const rules = compileMetadataRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const ignoring = ignoreFileOptions(chosen)
-  const opened = await openRoot({ ...options, allowMounts, portable, platform, ...ignoring }, pool, log)
-  const places = system.places?.(opened) ?? opened
+  const rootAccess = await openRoot({ ...options, allowMounts, portable, platform, ...ignoring }, pool, log)
+  const places = system.places?.(rootAccess) ?? rootAccess
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const walk = createWalk({
@@ -134,7 +134,7 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
   const translationsOf =
     languages.length === 0 ? undefined : createTranslations({ walk, pool, languages, stat: lister.stat })
 
-  const read = async ({ path, range }: ReadRequest, context: Context): Promise<readonly Content[]> => {
+  const readFile = async ({ path, range }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
@@ -142,20 +142,20 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
     const listed = aliases[0].path
     const handle = await places.open(place, signal).finally(place.close)
     try {
-      const found = await readStable(handle, range, maxBytes, context)
-      const text = decodeTextRange(found, range === undefined)
+      const bytes = await readStable(handle, range, maxBytes, context)
+      const text = decodeTextRange(bytes, range === undefined)
       const mimeType =
-        rules?.(path).facts.mimeType ?? mimeTypeOfFile(baseName(path), { text: text !== undefined, head: found.head })
+        rules?.(path).facts.mimeType ?? mimeTypeOfFile(baseName(path), { text: text !== undefined, head: bytes.head })
       const isWhole = range === undefined && listed === path
       const translations = isWhole ? await translationsOf?.(path, trail, context) : undefined
-      const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
+      const { start, end } = text ?? { start: bytes.start, end: bytes.start + bytes.bytes.length }
       return [
         {
-          ...{ mimeType, version: versionStamp(found.stats), size: Number(found.stats.size) },
+          ...{ mimeType, version: versionStamp(bytes.stats), size: Number(bytes.stats.size) },
           ...(listed === path ? {} : { path: listed }),
           ...(range === undefined ? {} : { range: { start, end } }),
           ...(translations === undefined ? {} : alternatesMeta(translations, path)),
-          ...(text === undefined ? { bytes: found.bytes } : { text: text.text }),
+          ...(text === undefined ? { bytes: bytes.bytes } : { text: text.text }),
         },
       ]
     } finally {
@@ -169,7 +169,7 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
       check(context.signal)
       return lister.stat(path, context)
     },
-    read,
+    read: readFile,
     templates: async ({ signal }) => {
       check(signal)
       return [template]
@@ -208,7 +208,7 @@ const maxDocuments = 20_000
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())
-  const known = createLruCache<KnownTranslations>(maxDocuments)
+  const translationsCache = createLruCache<KnownTranslations>(maxDocuments)
 
   /** Returns the translations that may exist: those whose first name that differs from the path of the document exists. */
   const lookFor = async (path: string, context: Context): Promise<readonly TranslationPath[]> => {
@@ -237,7 +237,7 @@ function createTranslations({ walk, pool, languages, stat }: TranslationOptions)
   ): Promise<readonly TranslationPath[]> => {
     if (!isTranslatable(path)) return []
     const stamps = directories.map(versionStamp).join(' ')
-    const last = known.get(path)
+    const last = translationsCache.get(path)
     let possible = last?.stamps === stamps ? last.translations : undefined
     if (possible === undefined) {
       try {
@@ -248,12 +248,12 @@ function createTranslations({ walk, pool, languages, stat }: TranslationOptions)
       }
       const time = Date.now()
       if (directories.every((stats) => isSettled(stats, time, settledMs)))
-        known.set(path, { stamps, translations: possible })
+        translationsCache.set(path, { stamps, translations: possible })
     }
     if (possible.length === 0) return possible
-    const served = possible.map((translation) =>
+    const checks = possible.map((translation) =>
       stat(translation.path, context).then(() => [translation], fallbackTo([])),
     )
-    return (await Promise.all(served)).flat()
+    return (await Promise.all(checks)).flat()
   }
 }

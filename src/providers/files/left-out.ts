@@ -90,20 +90,20 @@ export async function openLeftOut(options: FilesOptions) {
   const byName = (at: OpenedEntry, step: string) => leftOutByName(at, step, judge, options.exclude)
 
   const byLink = async (at: OpenedEntry, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
-    const found = { path: `${at.aliases[0].path}${name}` }
-    if (symlinks === 'deny') return { ...found, reason: 'link-denied' }
+    const omission = { path: `${at.aliases[0].path}${name}` }
+    if (symlinks === 'deny') return { ...omission, reason: 'link-denied' }
     let target: string
     try {
       target = await fs.promises.realpath(`${at.place.at}/${name}`)
     } catch {
-      return { ...found, reason: 'link-broken' }
+      return { ...omission, reason: 'link-broken' }
     }
     const below = path.relative(places.real, target).split(path.sep).join('/')
     if (below === '..' || below.startsWith('../') || path.isAbsolute(below))
-      return { ...found, target, reason: 'link-outside' }
+      return { ...omission, target, reason: 'link-outside' }
     const because = depth < maxTargets ? await explain(below, signal, depth + 1) : undefined
-    if (because !== undefined) return { ...found, target: below, reason: 'link-target', because }
-    return { ...found, target: below, reason: 'link-circle' }
+    if (because !== undefined) return { ...omission, target: below, reason: 'link-target', because }
+    return { ...omission, target: below, reason: 'link-circle' }
   }
 
   /** Returns why a name in a directory is not served, judged by rules, file type, link target and permissions; undefined if none forbids it. */
@@ -114,44 +114,44 @@ export async function openLeftOut(options: FilesOptions) {
     depth = 0,
   ): Promise<LeftOut | undefined> => {
     const stats = await statFile(at.place, name, pool, signal)
-    const found = { path: `${at.aliases[0].path}${name}` }
-    if (stats === undefined) return { ...found, reason: 'missing' }
+    const omission = { path: `${at.aliases[0].path}${name}` }
+    if (stats === undefined) return { ...omission, reason: 'missing' }
     if (stats.isSymbolicLink()) {
-      const named = byName(at, name)
-      if (named !== undefined) return named
+      const nameOmission = byName(at, name)
+      if (nameOmission !== undefined) return nameOmission
       for (const directory of [false, true]) if (await enters(at, name, directory, signal)) return undefined
       return byName(at, `${name}/`) ?? byLink(at, name, depth, signal)
     }
-    const named = byName(at, stats.isDirectory() ? `${name}/` : name)
-    if (named !== undefined) return named
+    const nameOmission = byName(at, stats.isDirectory() ? `${name}/` : name)
+    if (nameOmission !== undefined) return nameOmission
     const kind = servableKind(stats, at.device, permit)
     if (kind === undefined) {
-      if (stats.dev !== at.device && !allowMounts) return { ...found, reason: 'other-file-system' }
-      return { ...found, reason: stats.isFile() ? 'hard-link' : 'special-file' }
+      if (stats.dev !== at.device && !allowMounts) return { ...omission, reason: 'other-file-system' }
+      return { ...omission, reason: stats.isFile() ? 'hard-link' : 'special-file' }
     }
-    if (!(await mayRead(at.place, stats, name, pool, signal))) return { ...found, reason: 'no-right' }
+    if (!(await mayRead(at.place, stats, name, pool, signal))) return { ...omission, reason: 'no-right' }
     return undefined
   }
 
   const enters = async (at: OpenedEntry, name: string, directory: boolean, signal: AbortSignal): Promise<boolean> => {
-    const found = await walk.enter(at, name, directory, signal).catch(fallbackTo(undefined, 'not-found'))
-    found?.place.close()
-    return found !== undefined
+    const entry = await walk.enter(at, name, directory, signal).catch(fallbackTo(undefined, 'not-found'))
+    entry?.place.close()
+    return entry !== undefined
   }
 
-  const explain = async (asked: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
-    const segments = asked.split('/').filter((segment) => segment !== '')
+  const explain = async (queryPath: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
+    const segments = queryPath.split('/').filter((segment) => segment !== '')
     let position = await walk.root(signal)
     try {
       for (const [index, segment] of segments.entries()) {
         const isLast = index === segments.length - 1
         const name = await listedSpelling(position, segment, pool, signal)
-        const found = await byKind(position, name, signal, depth)
-        if (found !== undefined) return found
+        const omission = await byKind(position, name, signal, depth)
+        if (omission !== undefined) return omission
         const stats = await fs.promises.stat(`${position.place.at}/${name}`).catch(() => undefined)
         const parent = position
         const step = `${parent.aliases[0].path}${name}`
-        if (!isLast && stats?.isDirectory() !== true) return { reason: 'missing', path: asked }
+        if (!isLast && stats?.isDirectory() !== true) return { reason: 'missing', path: queryPath }
         try {
           position = await walk.enter(parent, name, stats?.isDirectory() === true, signal)
         } catch (error) {
@@ -171,7 +171,7 @@ export async function openLeftOut(options: FilesOptions) {
 
   return {
     /** Returns why a path is not served; undefined when it is served. */
-    explain: (asked: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(asked, signal),
+    explain: (queryPath: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(queryPath, signal),
     /**
      * Counts the names left out, among at most `maxNames` names.
      *
@@ -206,12 +206,13 @@ function leftOutByName(
     const path = `${alias.path}${step}`
     const rule = judge(path, alias.ignores)
     if (rule === undefined) continue
-    const found = { path: `${aliases[0].path}${step}` }
-    if (rule === 'default') return { ...found, reason: isSecretName(path) ? 'secret-name' : 'tools' }
-    if (rule === 'gitignore') return { ...found, reason: rule, ...defined({ line: ignoringLine(path, alias.ignores) }) }
-    if (rule !== 'exclude') return { ...found, reason: rule }
+    const omission = { path: `${aliases[0].path}${step}` }
+    if (rule === 'default') return { ...omission, reason: isSecretName(path) ? 'secret-name' : 'tools' }
+    if (rule === 'gitignore')
+      return { ...omission, reason: rule, ...defined({ line: ignoringLine(path, alias.ignores) }) }
+    if (rule !== 'exclude') return { ...omission, reason: rule }
     const glob = exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
-    return { ...found, reason: rule, ...defined({ glob }) }
+    return { ...omission, reason: rule, ...defined({ glob }) }
   }
   return undefined
 }
@@ -225,19 +226,20 @@ async function countLeftOut(
   signal: AbortSignal,
 ): Promise<LeftOutCounts> {
   const counts: Partial<Record<LeftOutReason, number>> = {}
-  let seen = 0
+  let count = 0
   const countIn = async (position: OpenedEntry): Promise<void> => {
     for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
       signal.throwIfAborted()
-      if (seen++ >= maxNames) return
+      if (count++ >= maxNames) return
       if (eventLoopYield.due()) await eventLoopYield.take()
-      const found = await byKind(position, entry.name, signal)
+      const omission = await byKind(position, entry.name, signal)
       // The file may have been deleted since its name was read.
-      if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
+      if (omission !== undefined && omission.reason !== 'missing')
+        counts[omission.reason] = (counts[omission.reason] ?? 0) + 1
       const path = `${position.aliases[0].path}${entry.name}`
       if (!entry.isDirectory()) see(path, false)
       // A symbolic link may lead to a folder.
-      if (found !== undefined || !entry.isDirectory()) {
+      if (omission !== undefined || !entry.isDirectory()) {
         if (!entry.isFile()) see(`${path}/`, false)
         continue
       }
@@ -255,7 +257,7 @@ async function countLeftOut(
   }
   const root = await walk.root(signal)
   await countIn(root).finally(root.place.close)
-  return { counts, complete: seen <= maxNames }
+  return { counts, complete: count <= maxNames }
 }
 
 /** The messages with which the walk refuses to enter a name that is visible and of the right type. */

@@ -61,14 +61,15 @@ const unruled: RuleFacts = { facts: noFacts, heading: false }
 /** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
 export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveOut }: EntryBuilderOptions) {
   /** Cache of the facts that rules set for each name of a directory, because globs are slow. It lives as long as the names. */
-  const told = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
+  const factsByNames = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
     if (rules === undefined) return unruled
-    const known = told.get(directory.names) ?? new Array<RuleFacts | undefined>(directory.names.names.length)
-    const facts = known[index] ?? rules(path)
-    known[index] = facts
-    told.set(directory.names, known)
+    const ruleFacts =
+      factsByNames.get(directory.names) ?? new Array<RuleFacts | undefined>(directory.names.names.length)
+    const facts = ruleFacts[index] ?? rules(path)
+    ruleFacts[index] = facts
+    factsByNames.set(directory.names, ruleFacts)
     return facts
   }
 
@@ -76,17 +77,17 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
   const entryOf = (
     directory: ListedDirectory,
     index: number,
-    seen: KnownFacts,
+    fileFacts: KnownFacts,
     signal: AbortSignal,
   ): Entry | undefined | Promise<Entry | undefined> => {
     const { position, names } = directory
     const name = names.names[index]
     if (name === undefined) return undefined
     if (names.links.has(name)) return entryAt(position, name, signal)
-    if (seen === undefined || seen === 'nothing') return undefined
+    if (fileFacts === undefined || fileFacts === 'nothing') return undefined
     const path = `${position.aliases[0].path}${name}`
     const ruled = ruledAt(directory, index, path)
-    const entry = describeFile(path, seen, ruled)
+    const entry = describeFile(path, fileFacts, ruled)
     if (!ruled.heading) return entry
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
@@ -96,20 +97,20 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     directory: ListedDirectory,
     index: number,
     stats: BigIntStats | undefined,
-    looked: FactsByName | undefined,
+    factsByName: FactsByName | undefined,
     signal: AbortSignal,
   ): KnownFacts | Promise<KnownFacts> => {
     const { position, names } = directory
     const name = names.names[index] ?? ''
     if (names.links.has(name)) return undefined
     if (stats === undefined || servableKind(stats, position.device, permit) !== 'file') {
-      looked?.note(index, 'nothing')
+      factsByName?.note(index, 'nothing')
       return 'nothing'
     }
     const facts = toFileFacts(stats)
     const isAllowed = modeAllowsReading(stats)
     // A write through another hard link raises its event in another directory.
-    looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
+    factsByName?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
     if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
   }
@@ -128,31 +129,32 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
    * Returns the served entries of the names of a group.
    *
    * @param group Indices of names that are not directories.
-   * @param looked Cached facts, which need not be read from the disk. New ones are added.
+   * @param factsByName Cached facts, which need not be read from the disk. New ones are added.
    */
   const entriesOf = async (
     directory: ListedDirectory,
     group: readonly number[],
-    looked: FactsByName | undefined,
+    factsByName: FactsByName | undefined,
     signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
-    const known = looked === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, looked)
-    if (known !== undefined) return known
-    const seen = group.map((index) => looked?.at(index))
-    const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
+    const cachedGroup =
+      factsByName === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, factsByName)
+    if (cachedGroup !== undefined) return cachedGroup
+    const facts = group.map((index) => factsByName?.at(index))
+    const missing = [...facts.keys()].filter((i) => facts[i] === undefined)
     const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
     const { path } = directory.position.aliases[0]
     const stats = await statFiles(directory.position.place, names, pool, signal, (name, error) =>
       leaveOut(`${path}${name}`, error),
     )
     for (const [at, i] of missing.entries()) {
-      const judged = judge(directory, group[i] ?? -1, stats[at], looked, signal)
-      seen[i] = judged instanceof Promise ? await judged : judged
+      const judged = judge(directory, group[i] ?? -1, stats[at], factsByName, signal)
+      facts[i] = judged instanceof Promise ? await judged : judged
     }
     const entries: Entry[] = []
     for (let i = 0; i < group.length; i++) {
-      const made = entryOf(directory, group[i] ?? -1, seen[i], signal)
-      const entry = made instanceof Promise ? await made : made
+      const newEntry = entryOf(directory, group[i] ?? -1, facts[i], signal)
+      const entry = newEntry instanceof Promise ? await newEntry : newEntry
       if (entry !== undefined) entries.push(entry)
     }
     return entries
@@ -184,15 +186,15 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
 function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
-  looked: FactsByName,
+  factsByName: FactsByName,
 ): readonly Entry[] | undefined {
   const directory = position.aliases[0].path
   const entries: Entry[] = []
   for (const index of group) {
     const name = names[index]
-    const seen = looked.at(index)
-    if (name === undefined || seen === undefined || (links.size > 0 && links.has(name))) return undefined
-    if (seen !== 'nothing') entries.push(describeFile(`${directory}${name}`, seen, unruled))
+    const fileFacts = factsByName.at(index)
+    if (name === undefined || fileFacts === undefined || (links.size > 0 && links.has(name))) return undefined
+    if (fileFacts !== 'nothing') entries.push(describeFile(`${directory}${name}`, fileFacts, unruled))
   }
   return entries
 }
@@ -220,7 +222,11 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
 export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
-  const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
+  const readTitle = async (
+    entry: Entry,
+    open: () => Promise<Place>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> => {
     const place = await open()
     try {
       // The file was replaced meanwhile: the next listing reads its heading.
@@ -235,15 +241,15 @@ export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
     /** Returns the entry with the first heading of its file as title, if it has one. `open` opens the file; the callee closes it. */
     title: async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry> => {
       const key = `${entry.version}/${entry.path}`
-      let known = titles.get(key)
+      let cachedTitle = titles.get(key)
       try {
-        known ??= { title: await read(entry, open, signal) }
+        cachedTitle ??= { title: await readTitle(entry, open, signal) }
       } catch (error) {
         if (!isResourceError(error, 'not-found')) leaveOut(entry.path, error)
         return entry
       }
-      titles.set(key, known)
-      return known.title === undefined ? entry : { ...entry, title: known.title }
+      titles.set(key, cachedTitle)
+      return cachedTitle.title === undefined ? entry : { ...entry, title: cachedTitle.title }
     },
   }
 }
@@ -302,12 +308,18 @@ const confirmedMs = 20
 export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
-    const found = await names.of(position, signal)
-    const index = after === '' ? 0 : indexAfter(found.names, after)
+    const directoryNames = await names.of(position, signal)
+    const index = after === '' ? 0 : indexAfter(directoryNames.names, after)
     // The directory that contains `after` sorts before it, but may hold names after it, so it is entered once more.
-    const inside = found.names[index - 1]
+    const inside = directoryNames.names[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
-    return { position, names: found, index: enters ? index - 1 : index, after, identity: fileIdentity(position.place) }
+    return {
+      position,
+      names: directoryNames,
+      index: enters ? index - 1 : index,
+      after,
+      identity: fileIdentity(position.place),
+    }
   }
 
   /** Opens a child directory; undefined when it is gone or not served. */
@@ -375,8 +387,8 @@ export function createFileLister(options: ListerOptions) {
         } else {
           const group = takeGroup(frame, size, skim)
           size = Math.min(size * 2, lastGroup)
-          const looked = await lookedIn(frame, group.length)
-          const entries = await entriesIn.of(frame, group, looked, signal)
+          const facts = await lookedIn(frame, group.length)
+          const entries = await entriesIn.of(frame, group, facts, signal)
           check(signal)
           const [first] = entries
           if (first !== undefined && isSparing && frames.length > 1) {

@@ -88,25 +88,27 @@ const types: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
+const typesByName = new Map(
+  Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
+)
 
 /** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
 /** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. Undefined if neither is known. */
 export function mimeTypeByName(name: string): string | undefined {
-  const whole = known.get(name)
+  const whole = typesByName.get(name)
   if (whole !== undefined) return whole
   const dot = name.lastIndexOf('.')
   // A name like `.profile` has no extension.
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
-  if (!known.has(extension) && !others.has(extension)) {
+  if (!typesByName.has(extension) && !others.has(extension)) {
     // Clients can request any file name, so the cache must be bounded.
     if (others.size >= 1000) others.clear()
     others.set(extension, mime.getType(extension) ?? undefined)
   }
-  const type = known.get(extension) ?? others.get(extension)
+  const type = typesByName.get(extension) ?? others.get(extension)
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
@@ -177,8 +179,8 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
   return (path) => {
     const matching = compiled.filter(({ matches }) => matches(path))
     const key = compiled.map((rule) => (matching.includes(rule) ? '1' : '0')).join('')
-    const known = combined.get(key)
-    if (known !== undefined) return known
+    const ruleFacts = combined.get(key)
+    if (ruleFacts !== undefined) return ruleFacts
     const { title, ...facts } = Object.assign({}, ...matching.map((rule) => rule.facts)) as Description
     const heading = title === 'heading'
     const value = { facts: { ...facts, ...(title === undefined || heading ? {} : { title }) }, heading }

@@ -124,11 +124,11 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
       if (free > 0) free--
       else await turn(signal)
       hold?.keep()
-      const done = new Promise<T>((resolve, reject) => call().then(resolve, reject)).finally(() => {
+      const promise = new Promise<T>((resolve, reject) => call().then(resolve, reject)).finally(() => {
         release()
         hold?.close()
       })
-      return untilAbort(done, signal, late)
+      return untilAbort(promise, signal, late)
     },
   }
 }
@@ -140,12 +140,12 @@ function threads(): number {
 }
 
 /** Waits for a result, and rejects when the signal aborts first. */
-export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
+export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
     const off = onAbort(signal, stop)
     if (signal.aborted) stop()
-    done.then(
+    promise.then(
       (value) => {
         off()
         if (signal.aborted) late?.(value)
@@ -253,7 +253,7 @@ export type MaybeStats = fs.BigIntStats | undefined
  */
 export async function statFile(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
   signal.throwIfAborted()
-  return place.local ? statFileSync(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
+  return place.local ? statFileSync(place, name) : lookInPool(place, [name], pool, signal).then(([stats]) => stats)
 }
 
 /**
@@ -269,23 +269,23 @@ export async function statFiles(
   signal: AbortSignal,
   leaveOut: LeaveOut = rethrow,
 ): Promise<readonly MaybeStats[]> {
-  const found: MaybeStats[] = []
+  const allStats: MaybeStats[] = []
   const start = performance.now()
-  while (place.local && found.length < names.length) {
+  while (place.local && allStats.length < names.length) {
     // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
-    if (found.length % 8 === 0 && performance.now() - start > 5) break
-    const name = names[found.length] ?? ''
+    if (allStats.length % 8 === 0 && performance.now() - start > 5) break
+    const name = names[allStats.length] ?? ''
     try {
-      found.push(statFileSync(place, name))
+      allStats.push(statFileSync(place, name))
     } catch (error) {
       leaveOut(name, error)
-      found.push(undefined)
+      allStats.push(undefined)
     }
   }
   if (eventLoopYield.due()) await eventLoopYield.take()
   signal.throwIfAborted()
-  if (found.length === names.length) return found
-  return found.concat(await lookInPool(place, names.slice(found.length), pool, signal, leaveOut))
+  if (allStats.length === names.length) return allStats
+  return allStats.concat(await lookInPool(place, names.slice(allStats.length), pool, signal, leaveOut))
 }
 
 function rethrow(_: string, error: unknown): never {
@@ -320,12 +320,12 @@ async function lookInPool(
         return undefined
       })
   const all = async (part: readonly string[]) => {
-    const found: MaybeStats[] = []
-    for (const name of part) found.push(await one(name))
-    return found
+    const allStats: MaybeStats[] = []
+    for (const name of part) allStats.push(await one(name))
+    return allStats
   }
-  const found = await Promise.all(parts.map((part) => pool.run(() => all(part), { signal, hold: place })))
-  return found.flat()
+  const statsOfParts = await Promise.all(parts.map((part) => pool.run(() => all(part), { signal, hold: place })))
+  return statsOfParts.flat()
 }
 
 function nothingOr(error: unknown): undefined {
@@ -402,9 +402,9 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
 
   /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
-    const known = local ? directories.get(stats.ino) : undefined
-    return known !== undefined && known.stats.dev === stats.dev && hasSameStamp(known.stats, stats)
-      ? known.facts
+    const directory = local ? directories.get(stats.ino) : undefined
+    return directory !== undefined && directory.stats.dev === stats.dev && hasSameStamp(directory.stats, stats)
+      ? directory.facts
       : undefined
   }
 
@@ -466,16 +466,16 @@ export async function readStable(
     }
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
     if (end - start > most) throw overReadLimitError(end - start)
-    const read = await readPart(handle, start, end, range === undefined, signal)
-    const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
-    const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
-    const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
+    const bytes = await readPart(handle, start, end, range === undefined, signal)
+    const hasHead = start === 0 && (range === undefined || bytes.length >= headBytes)
+    const head = hasHead ? bytes.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
+    const stableBytes: Bytes = { bytes: bytes.subarray(0, end - start), start, head, stats }
     const after = await handle.stat(signal)
-    if (quiet && read.length === end - start && hasSameStamp(after, stats)) return found
-    const complete = found.bytes.length === end - start
-    if (complete && previous !== undefined && hasGrown(previous, found)) return found
-    if (complete && previous !== undefined && isUntouched(previous, found, after)) return found
-    previous = found
+    if (quiet && bytes.length === end - start && hasSameStamp(after, stats)) return stableBytes
+    const complete = stableBytes.bytes.length === end - start
+    if (complete && previous !== undefined && hasGrown(previous, stableBytes)) return stableBytes
+    if (complete && previous !== undefined && isUntouched(previous, stableBytes, after)) return stableBytes
+    previous = stableBytes
   }
   throw unavailable('The file changes faster than it can be read. Try again later.')
 }
@@ -517,10 +517,10 @@ function hasGrown(before: Bytes, after: Bytes): boolean {
 }
 
 /** Whether a file was only renamed or given other permissions between two reads, which changes only `ctime`. */
-function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
+function isUntouched(before: Bytes, bytes: Bytes, after: BigIntStats): boolean {
   const { mtimeNs, size } = before.stats
-  const same = [found.stats, after].every((stats) => stats.mtimeNs === mtimeNs && stats.size === size)
-  return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
+  const same = [bytes.stats, after].every((stats) => stats.mtimeNs === mtimeNs && stats.size === size)
+  return same && isQuiet(before.stats) && bytes.bytes.equals(before.bytes)
 }
 
 /**
@@ -537,10 +537,10 @@ async function readPart(handle: ReadHandle, start: number, end: number, beyond: 
   let length = 0
   while (length < buffer.length) {
     const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }
-    const read = await handle.read(buffer, part, signal)
-    length += read
+    const count = await handle.read(buffer, part, signal)
+    length += count
     // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.
-    if (read === 0 || (read < part.length && length >= end - start)) break
+    if (count === 0 || (count < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)
 }

@@ -51,7 +51,7 @@ const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 
 const open = promisify(fs.open)
 const fstat = promisify(fs.fstat)
-const read = promisify(fs.read)
+const readDescriptor = promisify(fs.read)
 
 /** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
 const mountCheckMaxAgeMs = 1000
@@ -73,11 +73,11 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
 
   /** Returns the place of a descriptor. Closes the descriptor if it throws. */
-  const placeOf = async (descriptor: Descriptor, known: KnownMount, signal: AbortSignal): Promise<Place> => {
+  const placeOf = async (descriptor: Descriptor, cachedMount: KnownMount, signal: AbortSignal): Promise<Place> => {
     try {
       const { root } = keeper
       // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
-      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountIdOf(descriptor)
+      const mount = 'mount' in cachedMount || root.mount === undefined ? cachedMount.mount : mountIdOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statDescriptor(descriptor, local, pool, signal)
@@ -94,7 +94,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
     root: async (signal) => {
       signal.throwIfAborted()
       if (!keeper.isClosed) await keeper.checkSoon()
-      if (keeper.isDetached && !keeper.isClosed) throw gone()
+      if (keeper.isDetached && !keeper.isClosed) throw goneError()
       for (let isReopened = false; ; isReopened = true) {
         const { root, isClosed } = keeper
         if (isClosed) throw new ResourceError('unavailable', 'The files provider is closed.')
@@ -103,7 +103,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
         if (place.stats.nlink > 0n || isReopened) return place
         place.close()
         await keeper.reopen().catch(() => {
-          throw gone()
+          throw goneError()
         })
       }
     },
@@ -146,7 +146,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
   }
 }
 
-const gone = () =>
+const goneError = () =>
   new ResourceError(
     'unavailable',
     'The root directory of the mount no longer exists, or cannot be opened. Create it again, or change `root`.',
@@ -340,7 +340,7 @@ export function createReadHandle(
       signal.throwIfAborted()
       try {
         if (local && size <= maxSyncReadBytes) return fs.readSync(fd, buffer, offset, length, position)
-        const inPool = async () => (await read(fd, buffer, offset, length, position)).bytesRead
+        const inPool = async () => (await readDescriptor(fd, buffer, offset, length, position)).bytesRead
         return await pool.run(inPool, { signal, hold: descriptor })
       } catch (error) {
         throw toFileError(error)
@@ -405,7 +405,7 @@ interface RootOptions {
 }
 
 /** Folders of the operating system. They and the folders in them are refused as roots. */
-const refused = ['/proc', '/sys', '/dev']
+const forbiddenRoots = ['/proc', '/sys', '/dev']
 
 /**
  * Resolves and opens a root. A symbolic link at or above it is followed once, at this call, as far as `within` allows.
@@ -438,15 +438,15 @@ export async function reopenRoot(
 }
 
 async function resolveRoot({ root, within }: RootOptions): Promise<string> {
-  const shown = JSON.stringify(root)
-  const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'configuration')
+  const quotedRoot = JSON.stringify(root)
+  const fault = (what: string) => invalid(`The root ${quotedRoot} of a files mount ${what}`, 'configuration')
   if (root === '') throw fault('is empty. Give the absolute path of a directory.')
   if (root.includes('\0')) throw fault('contains a NUL character. Give the absolute path of a directory.')
   if (!path.isAbsolute(root)) throw fault(`is not absolute. Did you mean ${JSON.stringify(path.resolve(root))}?`)
   try {
     // A link that replaces a part of the path after this line is detected when the path is opened.
     const real = within === undefined ? await fs.promises.realpath(root) : await pathWithin(root, within)
-    if (path.parse(real).root === real || refused.some((at) => real === at || real.startsWith(`${at}/`)))
+    if (path.parse(real).root === real || forbiddenRoots.some((at) => real === at || real.startsWith(`${at}/`)))
       throw fault('is a directory of the system, such as /, /proc, /sys or /dev. Give a directory with your files.')
     if (!(await fs.promises.stat(real)).isDirectory())
       throw fault('is not a directory. Give the directory that contains it.')
@@ -461,9 +461,10 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
 
 /** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are not files for people. */
 async function refuseGitDirectory(root: string, real: string): Promise<void> {
-  const found = await gitDirectoryAround(real)
-  if (found === undefined) return
-  const what = found === real ? 'is a git directory' : `lies in the git directory ${JSON.stringify(found)}`
+  const gitDirectory = await gitDirectoryAround(real)
+  if (gitDirectory === undefined) return
+  const what =
+    gitDirectory === real ? 'is a git directory' : `lies in the git directory ${JSON.stringify(gitDirectory)}`
   throw invalid(
     `The root ${JSON.stringify(root)} of a files mount ${what}. Serve its history with the provider "git", or name a working tree.`,
     'configuration',
@@ -493,9 +494,9 @@ async function openPortablePlaces(
   }
 
   const requireInside = async (path: string, signal: AbortSignal): Promise<string> => {
-    const found = await call(signal, () => fs.promises.realpath(path))
-    if (found !== real && !found.startsWith(prefix)) throw notFound('outside of the root')
-    return found
+    const realPath = await call(signal, () => fs.promises.realpath(path))
+    if (realPath !== real && !realPath.startsWith(prefix)) throw notFound('outside of the root')
+    return realPath
   }
 
   const statsOf = (path: string, signal: AbortSignal) => call(signal, () => fs.promises.lstat(path, { bigint: true }))
@@ -567,8 +568,8 @@ async function openPortablePlaces(
       return place
     },
     where: async (place, signal) => {
-      const found = await requireInside(place.at, signal)
-      return found === real ? '' : found.slice(prefix.length).split(separator).join('/')
+      const target = await requireInside(place.at, signal)
+      return target === real ? '' : target.slice(prefix.length).split(separator).join('/')
     },
     open: async (place, signal) => {
       // Windows does not know these flags.
@@ -576,7 +577,7 @@ async function openPortablePlaces(
       const open = () => openDescriptor(place.at, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, pool, { signal, local: true })
       // A link in the place of the file is not followed, so the directory that contains it may change.
       const depth = O_NOFOLLOW === 0 ? Number.POSITIVE_INFINITY : -1
-      const descriptor = await steadily(place.at, depth, open, signal, (opened) => opened.close())
+      const descriptor = await steadily(place.at, depth, open, signal, (descriptor) => descriptor.close())
       try {
         const stats = await statDescriptor(descriptor, false, pool, signal)
         if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)

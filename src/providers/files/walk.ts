@@ -64,11 +64,11 @@ export function createNameJudge(options: VisibilityOptions) {
     const name = baseName(path)
     if (path.length > maxPath || segmentFault(name) !== undefined || !isFileName(name, platform)) return 'name'
     if (!options.hidden && name.startsWith('.')) return 'hidden'
-    const wanted = options.dotenv && isDotenv(path)
-    if (!wanted && excludedByDefault(path)) return 'default'
+    const isWanted = options.dotenv && isDotenv(path)
+    if (!isWanted && excludedByDefault(path)) return 'default'
     if (excluded(path)) return 'exclude'
     if (!included(path)) return 'include'
-    return !wanted && isIgnored(path, ignores) ? 'gitignore' : undefined
+    return !isWanted && isIgnored(path, ignores) ? 'gitignore' : undefined
   }
 }
 
@@ -119,13 +119,13 @@ function createInclusion(patterns: readonly string[] | undefined): PathTest {
 }
 
 function remembered(test: PathTest): PathTest {
-  const known = new Map<string, boolean>()
+  const verdicts = new Map<string, boolean>()
   return (path) => {
-    const found = known.get(path)
-    if (found !== undefined) return found
-    if (known.size >= 1000) known.clear()
+    const verdict = verdicts.get(path)
+    if (verdict !== undefined) return verdict
+    if (verdicts.size >= 1000) verdicts.clear()
     const value = test(path)
-    known.set(path, value)
+    verdicts.set(path, value)
     return value
   }
 }
@@ -214,9 +214,9 @@ export function createWalk(options: WalkOptions): Walker {
       target.close()
     }
     if (real === undefined) throw notFound('a symbolic link leads out of the root')
-    const found = await to(directory && real !== '' ? `${real}/` : real, { signal }, false)
-    if (fileIdentity(found.place) === fileIdentity(target)) return found
-    found.place.close()
+    const entry = await to(directory && real !== '' ? `${real}/` : real, { signal }, false)
+    if (fileIdentity(entry.place) === fileIdentity(target)) return entry
+    entry.place.close()
     throw notFound('a symbolic link was changed while it was followed')
   }
 
@@ -304,14 +304,14 @@ const maxVerdicts = 10_000
 export function cacheVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
-    const known = verdicts.get(path)
+    const verdict = verdicts.get(path)
     // Rules are immutable: other rules are another object.
-    if (known !== undefined && known.ignores === ignores) return known.shown
-    const shown = visible(path, ignores)
+    if (verdict !== undefined && verdict.ignores === ignores) return verdict.shown
+    const isVisible = visible(path, ignores)
     // Clients can request any name, so the cache must be bounded.
     if (verdicts.size >= maxVerdicts) verdicts.clear()
-    verdicts.set(path, { ignores, shown })
-    return shown
+    verdicts.set(path, { ignores, shown: isVisible })
+    return isVisible
   }
 }
 
@@ -391,16 +391,16 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 
 /** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>()
+  const paths = new Map<string, string[]>()
   for (const listed of names) {
     if (!mayHaveOtherSpellings(listed)) continue
     const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
     const form = canonicalPath(name)
-    const alike = found.get(form) ?? []
+    const alike = paths.get(form) ?? []
     // A symbolic link is listed as a file and as a directory.
-    if (!alike.includes(name)) found.set(form, [...alike, name])
+    if (!alike.includes(name)) paths.set(form, [...alike, name])
   }
-  return found
+  return paths
 }
 
 /** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to a file. */
@@ -469,12 +469,12 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const shows = ({ aliases }: Pick<OpenedEntry, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
-  const read = async (position: OpenedEntry): Promise<NamesSnapshot> => {
+  const takeNames = async (position: OpenedEntry): Promise<NamesSnapshot> => {
     const { place } = position
     const time = Date.now()
     const inPool = () => readNames(place, pool)
-    const found = mine && place.local ? readNamesNow(place) : await (place.steady?.(inPool, never) ?? inPool())
-    const names = await selectNames(found, position)
+    const currentNames = mine && place.local ? readNamesNow(place) : await (place.steady?.(inPool, never) ?? inPool())
+    const names = await selectNames(currentNames, position)
     // A change during the read changes the stamp, unless another change came so shortly before that both have the same time.
     const settled = isSettled(place.stats, time)
     const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + maxForeignAgeMs) : 0
@@ -491,8 +491,8 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       if (eventLoopYield.due()) await eventLoopYield.take()
     }
     if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(isShown))
-    const sorted = await sortNames(selected)
-    return { names: sorted, links: links && linked.length > 0 ? new Set(linked) : noLinks }
+    const sortedNames = await sortNames(selected)
+    return { names: sortedNames, links: links && linked.length > 0 ? new Set(linked) : noLinks }
   }
 
   const spelling = async (place: Place, name: string): Promise<string | undefined> => {
@@ -506,9 +506,13 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       signal.throwIfAborted()
       const { path } = position.aliases[0]
       const stamp = versionStamp(position.place.stats)
-      const known = snapshots.get(path)
-      if (known?.stamp === stamp && performance.now() < known.until && sameAliases(known.position, position))
-        return known.names
+      const namesSnapshot = snapshots.get(path)
+      if (
+        namesSnapshot?.stamp === stamp &&
+        performance.now() < namesSnapshot.until &&
+        sameAliases(namesSnapshot.position, position)
+      )
+        return namesSnapshot.names
 
       const other = reading.get(path)
       if (
@@ -520,7 +524,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 
       // The read runs to its end even if this caller aborts: others may wait for it, and the next caller uses it.
       position.place.keep()
-      const snapshot = read(position).finally(() => {
+      const snapshot = takeNames(position).finally(() => {
         position.place.close()
         if (reading.get(path) === mine) reading.delete(path)
       })
@@ -566,7 +570,7 @@ const smallBytes = 16 * 1024
  * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
 async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
-  const found: FoundNames = { names: [], linked: [] }
+  const names: FoundNames = { names: [], linked: [] }
   if (place.local && place.stats.size <= smallBytes) return readNamesNow(place)
   const readAll = async () => {
     const directory = await fs.promises.opendir(place.at, { bufferSize: 1024 })
@@ -574,7 +578,7 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
       for (;;) {
         const entry = await directory.read()
         if (entry === null) return
-        addEntryName(entry, found)
+        addEntryName(entry, names)
       }
     } catch (error) {
       throw new ResourceError(
@@ -589,17 +593,17 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
   }
   try {
     await pool.run(readAll, { signal: never, hold: place })
-    return found
+    return names
   } catch (error) {
     throw toFileError(error)
   }
 }
 
 function readNamesNow(place: Place): FoundNames {
-  const found: FoundNames = { names: [], linked: [] }
+  const names: FoundNames = { names: [], linked: [] }
   try {
-    for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) addEntryName(entry, found)
-    return found
+    for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) addEntryName(entry, names)
+    return names
   } catch (error) {
     throw toFileError(error)
   }
@@ -634,41 +638,41 @@ export interface FactsByName {
  * another hard link.
  */
 export function createFileFactsCache(keptMs: number) {
-  const known = new WeakMap<
+  const factsCache = new WeakMap<
     DirectoryNames,
     { readonly state: number; readonly until: number; readonly looked: FactsByName }
   >()
   return {
     /** Whether facts of the directory are cached, even if they are out of date. */
-    knows: (names: DirectoryNames): boolean => known.has(names),
+    knows: (names: DirectoryNames): boolean => factsCache.has(names),
     /**
      * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
      * later list shows an older state. Undefined when nothing is known.
      */
     comparing: (names: DirectoryNames): FactsByName | undefined => {
-      const looked = known.get(names)?.looked
-      return looked === undefined ? undefined : createComparing(looked)
+      const facts = factsCache.get(names)?.looked
+      return facts === undefined ? undefined : createComparing(facts)
     },
     /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
     of: (names: DirectoryNames, state: number): FactsByName => {
-      const last = known.get(names)
+      const last = factsCache.get(names)
       const now = performance.now()
       if (last?.state === state && now < last.until) return last.looked
-      const looked = createFactsByName(names.names.length)
-      known.set(names, { state, until: now + keptMs, looked })
-      return looked
+      const facts = createFactsByName(names.names.length)
+      factsCache.set(names, { state, until: now + keptMs, looked: facts })
+      return facts
     },
   }
 }
 
 export type FileFactsCache = ReturnType<typeof createFileFactsCache>
 
-function createComparing(known: FactsByName): FactsByName {
+function createComparing(earlierFacts: FactsByName): FactsByName {
   return {
     at: () => undefined,
     note: (index, facts) => {
-      const last = known.at(index)
-      if (last !== undefined && factsVersion(last) !== factsVersion(facts)) known.note(index, undefined)
+      const last = earlierFacts.at(index)
+      if (last !== undefined && factsVersion(last) !== factsVersion(facts)) earlierFacts.note(index, undefined)
     },
   }
 }

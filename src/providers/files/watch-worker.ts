@@ -150,8 +150,8 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
         nextStates[index] = states[from] ?? absent
         nextStamps.set(stamps.subarray(from * 4, from * 4 + 4), index * 4)
       }
-      const gone = [...indices].filter(([, index]) => states[index] !== absent).map(([name]) => name)
-      return { snapshot: snapshotOf(next, nextStates, nextStamps, since), came, gone }
+      const goneNames = [...indices].filter(([, index]) => states[index] !== absent).map(([name]) => name)
+      return { snapshot: snapshotOf(next, nextStates, nextStamps, since), came, gone: goneNames }
     },
   }
 }
@@ -207,7 +207,7 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
-  let known = 0
+  let count = 0
 
   /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
   const hear = (directory: Directory, name: string | undefined): void => {
@@ -225,22 +225,22 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
   /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
   const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
-    const heard: OnFileEvent = (name, lost) => {
-      if (lost) lose(directory, ledger)
+    const onEvent: OnFileEvent = (name, isLost) => {
+      if (isLost) lose(directory, ledger)
       else touch(directory)
       hear(directory, name)
     }
-    const opened = handles.open(place, heard, directory.handle)
-    if (opened === undefined) return
-    directory.handle = opened
+    const watchHandle = handles.open(place, onEvent, directory.handle)
+    if (watchHandle === undefined) return
+    directory.handle = watchHandle
     touch(directory)
   }
 
   /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
   const know = (directory: Directory, snapshot: FileStates): void => {
-    known += snapshot.names.names.length - directory.snapshot.names.names.length
+    count += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
-    if (known > limit) throw tooManyToWatch(limit)
+    if (count > limit) throw tooManyToWatch(limit)
   }
 
   /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
@@ -318,7 +318,7 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     clear: (): void => {
       for (const directory of all) remove(directory)
       linked.clear()
-      known = 0
+      count = 0
     },
   }
 }
@@ -406,15 +406,16 @@ function createTree(options: TreeOptions) {
 
   /** Adds a child directory that is served and not known yet. Drops the known one if it was replaced, or is not served any more. */
   const visit = async (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => {
-    const known = parent.children.get(name)
+    const directory = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
     const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
-    if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === fileIdentity({ stats })) return
+    if (directory !== undefined && !isLink && stats?.isDirectory() && directory.identity === fileIdentity({ stats }))
+      return
     let child: OpenedEntry | undefined
     try {
       child = await walk.enter(position, name.slice(0, -1), true, signal)
-      if (known?.identity === fileIdentity(child.place)) return
-      if (known !== undefined) directories.drop(known)
+      if (directory?.identity === fileIdentity(child.place)) return
+      if (directory !== undefined) directories.drop(directory)
       if (child.aliases[0].path.split('/').length <= maxDepth) await add(parent, child, cause)
     } catch (error) {
       const mine = parent.children.get(name)
@@ -480,8 +481,8 @@ function createTree(options: TreeOptions) {
       if (cause === 'round' && isLeftToEvents(directory)) return leaveToEvents(directory)
       const start = performance.now()
       await lookAgain(directory, cause)
-      const taken = performance.now() - start
-      if (taken > slowScanMs) schedule.spare(directory, taken)
+      const durationMs = performance.now() - start
+      if (durationMs > slowScanMs) schedule.spare(directory, durationMs)
     },
   }
 }
@@ -505,14 +506,14 @@ function createScan(options: TreeOptions, visit: Visit) {
       return modeAllowsReading(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
     }
     try {
-      const found = await walk.enter(position, name, false, signal)
-      found.place.close()
+      const entry = await walk.enter(position, name, false, signal)
+      entry.place.close()
       directories.link(
         directory,
         name,
-        found.aliases.slice(1).map(({ path }) => path),
+        entry.aliases.slice(1).map(({ path }) => path),
       )
-      return found.place.stats
+      return entry.place.stats
     } catch (error) {
       if (!isResourceError(error, 'not-found')) leaveOut(`${directory.path}${name}`, error)
       return undefined
@@ -523,14 +524,14 @@ function createScan(options: TreeOptions, visit: Visit) {
    * Examines some of the names of a directory. In a round, the new stats are judged only after the events of all changes in them have arrived,
    * so that no change is taken for the initial state.
    *
-   * @param heard Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
+   * @param names Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
    */
   const look = async (
     directory: Directory,
     position: OpenedEntry,
     indices: readonly number[],
     cause: Cause,
-    heard?: Directory['heard'],
+    names?: Directory['heard'],
   ) => {
     const { snapshot } = directory
     const nameAt = (index: number) => snapshot.names.names[index] ?? ''
@@ -539,7 +540,7 @@ function createScan(options: TreeOptions, visit: Visit) {
       const part = indices.slice(start, start + group)
       const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
-      const found = await statFiles(position.place, bare, pool, signal, (name, error) =>
+      const fileStats = await statFiles(position.place, bare, pool, signal, (name, error) =>
         leaveOut(`${directory.path}${name}`, error),
       )
       if (cause === 'round') {
@@ -548,10 +549,10 @@ function createScan(options: TreeOptions, visit: Visit) {
       }
       for (const [i, index] of part.entries()) {
         const name = nameAt(index)
-        if (name.endsWith('/')) await visit(directory, position, name, found[i], cause)
+        if (name.endsWith('/')) await visit(directory, position, name, fileStats[i], cause)
         else {
-          const stats = await servedAt(directory, position, name, found[i])
-          const verdict = snapshot.note(index, stats, doubt && heard?.has(name) !== false, { from, until: Date.now() })
+          const stats = await servedAt(directory, position, name, fileStats[i])
+          const verdict = snapshot.note(index, stats, doubt && names?.has(name) !== false, { from, until: Date.now() })
           if (verdict !== undefined) directories.tell(directory, name, verdict !== 'changed')
         }
       }
@@ -574,23 +575,23 @@ function createScan(options: TreeOptions, visit: Visit) {
     { heard, whole }: Pick<Directory, 'heard' | 'whole'>,
     cause: Cause,
   ) => {
-    const found = await names.of(position, signal)
-    const all = [...found.names.keys()]
+    const directoryNames = await names.of(position, signal)
+    const all = [...directoryNames.names.keys()]
     if (cause === 'first') {
-      directories.know(directory, createFileStates(found, directory.since))
+      directories.know(directory, createFileStates(directoryNames, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
       // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
-      const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
-      const first = all.filter((index) => urgent(found.names[index]))
+      const urgent = (name = '') => name.endsWith('/') || directoryNames.links.has(name)
+      const first = all.filter((index) => urgent(directoryNames.names[index]))
       return look(directory, position, first, cause)
     }
-    if (cause === 'heard') await tellPassed(options, directory, position, found.names, heard)
+    if (cause === 'heard') await tellPassed(options, directory, position, directoryNames.names, heard)
     const sameRules = sameAliases(directory, position)
     directory.aliases = position.aliases
-    const came = found === directory.snapshot.names ? [] : rename(directories, directory, found)
+    const came = directoryNames === directory.snapshot.names ? [] : rename(directories, directory, directoryNames)
     if (heard !== undefined && !whole && cause === 'heard') {
       const names = new Set([...heard].flatMap((name) => [name, `${name}/`]).concat(came))
-      const indices = Array.from(names, (name) => indexOf(found.names, name)).filter((index) => index !== -1)
+      const indices = Array.from(names, (name) => indexOf(directoryNames.names, name)).filter((index) => index !== -1)
       await look(directory, position, indices, cause, heard)
     } else await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
     // The ignore rules of the child directories have changed too.
@@ -606,11 +607,11 @@ async function tellPassed(
   directory: Directory,
   position: OpenedEntry,
   found: readonly string[],
-  heard: Directory['heard'] = new Set(),
+  heardNames: Directory['heard'] = new Set(),
 ): Promise<void> {
   const lists = [found, directory.snapshot.names.names]
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
-  const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
+  const passed = [...heardNames].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
   // A name that came and went is no change of the list. Otherwise every client would list again whenever a file is replaced.
@@ -621,12 +622,12 @@ async function tellPassed(
 function rename(
   directories: Directories,
   directory: Directory,
-  found: Directory['snapshot']['names'],
+  names: Directory['snapshot']['names'],
 ): readonly string[] {
-  const { snapshot, came, gone } = directory.snapshot.renew(found)
+  const { snapshot, came, gone } = directory.snapshot.renew(names)
   directories.know(directory, snapshot)
   for (const name of gone) directories.tell(directory, name, true)
-  for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
+  for (const [name, child] of directory.children) if (indexOf(names.names, name) === -1) directories.drop(child)
   return came
 }
 
@@ -647,23 +648,23 @@ function indexOf(names: readonly string[], name: string): number {
 parentPort?.on('message', ({ options, port }: WatchStart) => void serve(options, port))
 
 async function serve(options: WatchStart['options'], port: MessagePort): Promise<void> {
-  const ended = new AbortController()
+  const endController = new AbortController()
   const send = (message: WatchThreadMessage) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
-  const taken = createAutoResetEvent()
+  const resetEvent = createAutoResetEvent()
   let dues = async (): Promise<DirectoryUpdates> => []
   let look = async (): Promise<boolean> => false
   port.on('message', (request: WatchRequest) => {
-    if (request === 'dues') void dues().then((found) => send({ dues: found }))
+    if (request === 'dues') void dues().then((updates) => send({ dues: updates }))
     else if (request === 'look') void look().then((isWhole) => send({ looked: { isWhole } }))
-    else taken.set()
+    else resetEvent.set()
   })
   port.on('close', () => {
-    ended.abort()
-    taken.set()
+    endController.abort()
+    resetEvent.set()
   })
   try {
-    const watched = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
+    const watched = await watchFiles(options, log, endController.signal, (degraded) => send({ degraded }))
     const { batches, closed } = watched
     dues = watched.dues
     look = watched.look
@@ -671,13 +672,13 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
     for await (const changes of batches) {
       // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.
       send({ changes })
-      await taken.wait()
+      await resetEvent.wait()
     }
     await closed
   } catch (error) {
     const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: watchFailed }
     const cause = error instanceof Error && error.cause instanceof Error ? (error.cause.stack ?? '') : ''
-    if (!ended.signal.aborted) send({ failed: { kind, message, cause } })
+    if (!endController.signal.aborted) send({ failed: { kind, message, cause } })
   } finally {
     port.close()
   }
@@ -881,9 +882,9 @@ interface RootWatchOptions {
 /** Keeps the directories of a watch in step with its root: forgets them when the root is gone, and finds them again when there is one. */
 function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
-  const { portable, root: opened } = watch.options
+  const { portable, root: openedRoot } = watch.options
   let root: Directory | undefined
-  let moved = false
+  let isMoved = false
 
   /** Finds the directories, and begins a round. */
   const begin = async () => {
@@ -900,9 +901,9 @@ function createRootWatch(watch: RootWatchOptions) {
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)
-    if (here !== opened.real && !moved)
-      log('warn', 'the root of a files mount was moved, and is served from there', { root: opened.real, here })
-    moved = here !== opened.real
+    if (here !== openedRoot.real && !isMoved)
+      log('warn', 'the root of a files mount was moved, and is served from there', { root: openedRoot.real, here })
+    isMoved = here !== openedRoot.real
   }
 
   /** Forgets all directories if the root is gone or was replaced, and begins again when there is one. */
@@ -918,7 +919,7 @@ function createRootWatch(watch: RootWatchOptions) {
     }
     if (now !== undefined && now === root?.identity) return
     if (root !== undefined) {
-      log('warn', 'the root of a files mount no longer exists, or was replaced', { root: opened.real })
+      log('warn', 'the root of a files mount no longer exists, or was replaced', { root: openedRoot.real })
       pending.add({})
     }
     forget()

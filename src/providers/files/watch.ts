@@ -76,17 +76,17 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
   const most = Math.ceil(queueLength() / 2)
   let count = 0
   let full = false
-  let refused = false
+  let isRefused = false
   let heardNow = 0
 
   const refuse = (reason: string) => {
     full = true
-    if (!refused)
+    if (!isRefused)
       log('warn', 'not every directory can be watched: the others are compared periodically', {
         watched: count,
         reason,
       })
-    refused = true
+    isRefused = true
     return undefined
   }
 
@@ -101,7 +101,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
   }
 
   return {
-    open: (place, heard, old) => {
+    open: (place, onEvent, old) => {
       if (full) return undefined
       if (count >= limit + (old === undefined ? 0 : 1)) return refuse('the limit of this mount')
       const self = place.at.slice(Math.max(place.at.lastIndexOf('/'), place.at.lastIndexOf('\\')) + 1)
@@ -110,7 +110,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
         watcher = watch(place.at, { persistent: false, recursive: false }, (_, name) => {
           countHeard()
           // A directory reports its own events under the name by which it was opened.
-          heard(name === null || name === self ? undefined : validFileName(name))
+          onEvent(name === null || name === self ? undefined : validFileName(name))
         })
       } catch (error) {
         const code = errorCodeOf(error) ?? ''
@@ -128,18 +128,18 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
         close()
         const code = errorCodeOf(error) ?? ''
         if (limitCodes.has(code)) refuse(code)
-        heard(undefined, true)
+        onEvent(undefined, true)
       })
       old?.close()
       return { close }
     },
     retry: () => {
-      if (refused && !full) log('info', 'every directory is watched again', { watched: count })
-      refused = full
+      if (isRefused && !full) log('info', 'every directory is watched again', { watched: count })
+      isRefused = full
       full = false
     },
     get limited() {
-      return refused
+      return isRefused
     },
   }
 }
@@ -153,23 +153,23 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
   const listeners = new Map<string, Set<OnFileEvent>>()
   let watcher: ReturnType<WatchFile> | undefined
   let full = false
-  let refused = false
+  let isRefused = false
 
   /** Ends the watch until the next call of `retry`. */
   const fail = (error: unknown): undefined => {
     watcher?.close()
     watcher = undefined
     full = true
-    if (!refused)
+    if (!isRefused)
       log('warn', 'the folder cannot be watched: it is compared periodically', { root, reason: errorCodeOf(error) })
-    refused = true
+    isRefused = true
     const all = [...listeners.values()].flatMap((some) => [...some])
     listeners.clear()
-    for (const heard of all) heard(undefined, true)
+    for (const onEvent of all) onEvent(undefined, true)
   }
 
   const tell = (directory: string, name: string | undefined) => {
-    for (const heard of listeners.get(canonicalPath(directory)) ?? []) heard(name)
+    for (const onEvent of listeners.get(canonicalPath(directory)) ?? []) onEvent(name)
   }
 
   const hear = (name: string | null): void => {
@@ -177,10 +177,10 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
       overflown()
       return
     }
-    const changed = path.join(root, name)
-    tell(path.dirname(changed), validFileName(path.basename(changed)))
+    const changedPath = path.join(root, name)
+    tell(path.dirname(changedPath), validFileName(path.basename(changedPath)))
     // The system may report a directory in place of everything that has changed in it.
-    tell(changed, undefined)
+    tell(changedPath, undefined)
   }
 
   const begin = () => {
@@ -194,7 +194,7 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
   }
 
   return {
-    open: ({ at }, heard, old) => {
+    open: ({ at }, onEvent, old) => {
       if (full) return undefined
       try {
         watcher ??= begin()
@@ -203,11 +203,11 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
       }
       old?.close()
       const key = canonicalPath(at)
-      listeners.set(key, (listeners.get(key) ?? new Set()).add(heard))
+      listeners.set(key, (listeners.get(key) ?? new Set()).add(onEvent))
       return {
         close: () => {
           const some = listeners.get(key)
-          some?.delete(heard)
+          some?.delete(onEvent)
           if (some?.size === 0) listeners.delete(key)
           if (listeners.size > 0) return
           watcher?.close()
@@ -216,12 +216,12 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
       }
     },
     retry: () => {
-      if (refused && !full && watcher !== undefined) log('info', 'the folder is watched again', { root })
-      refused = full
+      if (isRefused && !full && watcher !== undefined) log('info', 'the folder is watched again', { root })
+      isRefused = full
       full = false
     },
     get limited() {
-      return refused
+      return isRefused
     },
   }
 }
@@ -247,10 +247,10 @@ export function createSchedule<T extends object>() {
   let wakeAt = 0
   const event = createAutoResetEvent()
 
-  const put = (item: T, due: number) => {
-    const known = items.get(item)
-    if (known === undefined) items.set(item, { first: performance.now(), due })
-    else known.due = due
+  const putItem = (item: T, due: number) => {
+    const delayedItem = items.get(item)
+    if (delayedItem === undefined) items.set(item, { first: performance.now(), due })
+    else delayedItem.due = due
     if (due < wakeAt) event.set()
   }
 
@@ -259,10 +259,10 @@ export function createSchedule<T extends object>() {
     touch: (item: T): void => {
       const now = performance.now()
       const first = items.get(item)?.first ?? now
-      put(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
+      putItem(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
     },
     /** Makes the item due after `ms` milliseconds. */
-    later: (item: T, ms: number) => put(item, performance.now() + ms),
+    later: (item: T, ms: number) => putItem(item, performance.now() + ms),
     /** Prevents events from making the item due within the next `ms` milliseconds. */
     spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
     has: (item: T) => items.has(item),
@@ -308,7 +308,7 @@ export function createSchedule<T extends object>() {
  */
 export function createTurnQueue(wake: () => void, drained: () => Promise<void>) {
   let waiting: ((isWhole: boolean) => void)[] = []
-  let ended = false
+  let isEnded = false
   const take = () => {
     const taken = waiting
     waiting = []
@@ -317,7 +317,7 @@ export function createTurnQueue(wake: () => void, drained: () => Promise<void>) 
   return {
     /** Wakes the loop. Resolves to whether its turn could examine everything; `false` if the loop has ended. */
     ask: async (): Promise<boolean> => {
-      if (ended) return false
+      if (isEnded) return false
       const isWhole = await new Promise<boolean>((resolve) => {
         waiting.push(resolve)
         wake()
@@ -337,7 +337,7 @@ export function createTurnQueue(wake: () => void, drained: () => Promise<void>) 
       }
     },
     end: (): void => {
-      ended = true
+      isEnded = true
       for (const resolve of take()) resolve(false)
     },
   }
@@ -376,14 +376,14 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
         round = [...directories].values()
       }
       const start = performance.now()
-      let ended = false
-      while (!ended && performance.now() - start < sliceMs) {
+      let isEnded = false
+      while (!isEnded && performance.now() - start < sliceMs) {
         const next = round.next()
-        if (next.done === true) ended = true
+        if (next.done === true) isEnded = true
         else await look(next.value)
       }
       const now = performance.now()
-      if (ended) {
+      if (isEnded) {
         round = undefined
         due = now + intervalMs
         first = false
@@ -407,7 +407,7 @@ const maxPaths = 10_000
 export function createPendingChanges() {
   let changes = new Map<string, Change>()
   let all = false
-  let ended: { readonly error?: unknown } | undefined
+  let end: { readonly error?: unknown } | undefined
   const event = createAutoResetEvent()
   let draining: (() => void)[] = []
 
@@ -429,14 +429,14 @@ export function createPendingChanges() {
       event.set()
       if (path !== undefined && !all) {
         const key = of === undefined ? path : `\0${of} ${path}`
-        const known = changes.get(key)
+        const change = changes.get(key)
         // If one of the merged changes has no aliases, the result has none.
-        const isAlone = aliases.length === 0 || (known !== undefined && known.aliases === undefined)
+        const isAlone = aliases.length === 0 || (change !== undefined && change.aliases === undefined)
         changes.set(key, {
           path,
           ...defined({ of }),
-          ...((listed === true || known?.listed === true) && { listed: true }),
-          ...(!isAlone && { aliases: [...new Set([...(known?.aliases ?? []), ...aliases])] }),
+          ...((listed === true || change?.listed === true) && { listed: true }),
+          ...(!isAlone && { aliases: [...new Set([...(change?.aliases ?? []), ...aliases])] }),
         })
       }
       all ||= path === undefined || changes.size > maxPaths
@@ -444,26 +444,26 @@ export function createPendingChanges() {
     },
     /** Ends the batches: normally, or with an error. */
     end: (error?: unknown): void => {
-      ended ??= error === undefined ? {} : { error }
+      end ??= error === undefined ? {} : { error }
       event.set()
       drain()
     },
     /** Resolves when the consumer has handled all changes so far, or when the batches have ended. */
     drained: (): Promise<void> =>
       new Promise((resolve) => {
-        if (ended !== undefined) return resolve()
+        if (end !== undefined) return resolve()
         draining.push(resolve)
         event.set()
       }),
     /** Yields all changes since the last batch, merged, whenever the consumer requests the next batch. */
     batches: async function* (): AsyncGenerator<readonly Change[]> {
       for (;;) {
-        while (ended === undefined && !all && changes.size === 0) {
+        while (end === undefined && !all && changes.size === 0) {
           drain()
           await event.wait()
         }
-        if (ended?.error !== undefined) throw ended.error
-        if (ended !== undefined) return
+        if (end?.error !== undefined) throw end.error
+        if (end !== undefined) return
         // Changes found in one turn of the event loop are sent together.
         await new Promise((resolve) => setImmediate(resolve))
         yield take()
@@ -486,7 +486,7 @@ export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 /** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createUpdateCollector() {
   /** Directories that the main thread believes to be watched. */
-  const told = new Set<string>()
+  const paths = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
     /** Records that a directory is watched from now on, or may have changed. */
@@ -494,18 +494,18 @@ export function createUpdateCollector() {
     /** Records that a directory is not watched any more. */
     lose: (identity: string): void => {
       // The main thread needs no update about a directory that it does not know.
-      if (told.has(identity)) dues.set(identity, false)
+      if (paths.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
     /** Returns what was recorded since the last call. */
     take: (): DirectoryUpdates => {
-      const taken = [...dues]
+      const entries = [...dues]
       dues.clear()
-      for (const [identity, watched] of taken) {
-        if (watched) told.add(identity)
-        else told.delete(identity)
+      for (const [identity, watched] of entries) {
+        if (watched) paths.add(identity)
+        else paths.delete(identity)
       }
-      return taken
+      return entries
     },
   }
 }
@@ -532,7 +532,7 @@ export function createDirectoryStates(send: () => void) {
   let closed = false
   const createQuestion = () => withResolvers<boolean>()
   type Question = ReturnType<typeof createQuestion>
-  let asked: Question | undefined
+  let currentQuestion: Question | undefined
   /**
    * The next request, shared by all callers that come while another request is pending: the pending answer may miss changes that they
    * know of.
@@ -540,7 +540,7 @@ export function createDirectoryStates(send: () => void) {
   let next: Question | undefined
 
   const begin = (question: Question): Question => {
-    asked = question
+    currentQuestion = question
     send()
     return question
   }
@@ -553,8 +553,8 @@ export function createDirectoryStates(send: () => void) {
      */
     ask: async (files = 0): Promise<StateOfDirectory | undefined> => {
       if (closed) return undefined
-      const question = asked === undefined ? begin(createQuestion()) : (next ?? createQuestion())
-      if (question !== asked) next = question
+      const question = currentQuestion === undefined ? begin(createQuestion()) : (next ?? createQuestion())
+      if (question !== currentQuestion) next = question
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<false>((resolve) => {
         timer = setTimeout(resolve, Math.min(longestWaitMs, Math.max(shortestWaitMs, files * lookMs)), false)
@@ -569,8 +569,8 @@ export function createDirectoryStates(send: () => void) {
         if (watched) states.set(identity, ++changes)
         else states.delete(identity)
       }
-      const answered = asked
-      asked = undefined
+      const answered = currentQuestion
+      currentQuestion = undefined
       if (next !== undefined) begin(next)
       next = undefined
       answered?.resolve(true)
@@ -578,7 +578,7 @@ export function createDirectoryStates(send: () => void) {
     close: (): void => {
       closed = true
       states.clear()
-      asked?.resolve(false)
+      currentQuestion?.resolve(false)
       next?.resolve(false)
     },
   }
@@ -634,21 +634,21 @@ let thread: Thread | undefined
 /**
  * Begins a watch in the shared watch thread.
  *
- * @param lost Called when the thread has ended, for any reason.
+ * @param onLost Called when the thread has ended, for any reason.
  * @returns A function that releases this user. The creator of the port closes it.
  */
-function beginInThread(message: WatchStart, lost: (failure: unknown) => void): () => void {
+function beginInThread(message: WatchStart, onLost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
   thread = mine
   mine.users++
-  const ended = () => lost(mine.failure)
-  mine.worker.once('exit', ended)
+  const onEnd = () => onLost(mine.failure)
+  mine.worker.once('exit', onEnd)
   mine.worker.postMessage(message, [message.port])
   let released = false
   return () => {
     if (released) return
     released = true
-    mine.worker.off('exit', ended)
+    mine.worker.off('exit', onEnd)
     mine.users--
     const stop = () => {
       if (mine.users > 0 || thread !== mine) return
@@ -728,8 +728,8 @@ export function createFilesWatch(
   return {
     watch,
     catchUp: async (): Promise<boolean> => {
-      const looked = await Promise.all([...inboxes].map((inbox) => inbox.look()))
-      return looked.length > 0 && looked.every((isWhole) => isWhole)
+      const results = await Promise.all([...inboxes].map((inbox) => inbox.look()))
+      return results.length > 0 && results.every((isWhole) => isWhole)
     },
     degraded: (): Degradation | undefined => degraded.values().next().value,
     /** Asks a running watch which directories are unchanged; see {@link StateOfDirectory}. Resolves to undefined if no watch runs. */

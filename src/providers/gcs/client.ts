@@ -64,9 +64,9 @@ export function createGcsClient(options: GcsOptions) {
     }
   }
 
-  const sendOnce = async (target: string, given: Headers, signal: AbortSignal): Promise<IncomingMessage> => {
+  const sendOnce = async (target: string, requestHeaders: Headers, signal: AbortSignal): Promise<IncomingMessage> => {
     // Objects stored compressed are served compressed; nothing here unpacks them.
-    const headers = { ...(await authorize()), ...traceContext(), 'accept-encoding': 'gzip', ...given }
+    const headers = { ...(await authorize()), ...traceContext(), 'accept-encoding': 'gzip', ...requestHeaders }
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const request = (secure ? httpsGet : httpGet)(target, { headers, agent, signal }, (response) => {

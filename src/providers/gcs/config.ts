@@ -34,9 +34,9 @@ export const source = defineSourceSchema({
 })
 
 /** Opens a bucket of Google Cloud Storage, whose objects are documents. */
-export const open: OpenSource<typeof source> = async (given, { folder, log, documents }) => {
-  const { endpoint, insecure, keyFile, userProject, anonymous } = given
-  const options = bucketOptions(given)
+export const open: OpenSource<typeof source> = async (mountOptions, { folder, log, documents }) => {
+  const { endpoint, insecure, keyFile, userProject, anonymous } = mountOptions
+  const options = bucketOptions(mountOptions)
   const { gcs } = await import('./index.ts')
   const key = keyFile === undefined ? undefined : resolveConfigPath(keyFile, folder)
   return documents(

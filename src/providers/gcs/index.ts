@@ -100,8 +100,8 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
           nextPageToken,
         } = recordIn(await readJsonAnswer(answer, signal, maxAnswerBytes))
         if (!Array.isArray(items) || !Array.isArray(prefixes)) throw notGcs('a listing without items')
-        const found = items.map((item) => detailsOf(recordIn(item)))
-        const objects = found[0]?.key === after ? found.slice(1) : found
+        const details = items.map((item) => detailsOf(recordIn(item)))
+        const objects = details[0]?.key === after ? details.slice(1) : details
         token = typeof nextPageToken === 'string' ? nextPageToken : undefined
         if (token === undefined || objects.length + prefixes.length > 0)
           return { objects, prefixes: prefixes.map(String), more: token !== undefined }
@@ -110,9 +110,9 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
-      const found = detailsOf(recordIn(await readJsonAnswer(answer, signal, maxAnswerBytes)))
-      if (found.key !== key) throw notGcs('another object than was asked for')
-      return found
+      const objectDetails = detailsOf(recordIn(await readJsonAnswer(answer, signal, maxAnswerBytes)))
+      if (objectDetails.key !== key) throw notGcs('another object than was asked for')
+      return objectDetails
     },
     get: async (query, signal) => {
       const { key, range, version } = query
@@ -193,7 +193,7 @@ function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage
   const metadata = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith('x-goog-meta-') && typeof value === 'string' ? [[name.slice(12), value] as const] : [],
   )
-  const found: ObjectDetails = {
+  const details: ObjectDetails = {
     ...{ key, size, version: generation },
     ...(Number.isNaN(time) ? {} : { modified: time }),
     ...defined({ mimeType, storageClass }),
@@ -202,7 +202,7 @@ function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage
   }
   const sums = range === undefined ? nonEmptyText(headers['x-goog-hash']) : undefined
   return {
-    ...{ details: found, start, end },
+    ...{ details: details, start, end },
     bytes: async () => {
       const bytes = await readAnswerBytes(answer, end - start, signal)
       if (bytes.length !== end - start || !hasValidChecksum(bytes, sums)) throw new ObjectFault('torn')

@@ -70,19 +70,19 @@ const gdriveShape = {
 }
 
 /** Refuses options that exclude each other, and options without the one that they need. */
-function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
+function checkGdrive(mountOptions: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   const sources = (['folder', 'drives', 'shared'] as const).filter(
-    (key) => given[key] !== undefined && given[key] !== false,
+    (key) => mountOptions[key] !== undefined && mountOptions[key] !== false,
   )
   if (sources[1] !== undefined)
     refuse(sources[1], '"folder", "drives" and "shared" exclude each other.', 'Write a mount for each.')
-  if (given.clientId !== undefined && given.key !== undefined)
+  if (mountOptions.clientId !== undefined && mountOptions.key !== undefined)
     refuse('key', 'There are two kinds of credentials.', 'Remove "clientId" or "key".')
   for (const key of ['clientSecret', 'tokenFile'] as const)
-    if (given[key] !== undefined && given.clientId === undefined)
+    if (mountOptions[key] !== undefined && mountOptions.clientId === undefined)
       refuse(key, 'This key needs "clientId", which is missing.', 'Add "clientId", or remove this key.')
-  if (given.subject !== undefined && given.key === undefined)
+  if (mountOptions.subject !== undefined && mountOptions.key === undefined)
     refuse('subject', 'Only a service account can act for a user.', 'Add the "key" of the account, or remove this key.')
 }
 

@@ -51,8 +51,8 @@ export async function createAuthorization(credentials: Credentials, transport: T
       if (!mayUseMetadataService()) Object.assign(google, { checkIsGCE: false })
       try {
         // Google's two packages declare this client with different types, which share these members.
-        const found: Pick<Authorization, 'credentials'> & object = await google.getClient()
-        return found as Authorization
+        const client: Pick<Authorization, 'credentials'> & object = await google.getClient()
+        return client as Authorization
       } catch {
         throw unavailable(
           'No usable credentials were found. Set "clientId" and run: hikidashi auth gdrive; or set "key" to the key of a service account, or set ' +
@@ -226,8 +226,8 @@ async function listenFor(state: string) {
   })
   const port = () => (server.address() as AddressInfo | null)?.port ?? 0
   server.requestTimeout = 10_000
-  await new Promise<void>((listening, failed) => {
-    server.once('error', failed)
+  await new Promise<void>((listening, reject) => {
+    server.once('error', reject)
     server.listen(0, '127.0.0.1', listening)
   })
   return {

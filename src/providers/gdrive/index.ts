@@ -100,10 +100,10 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     entriesIn(tree, permissions ? { ...query, shallow: false } : query, (placed) => isSeen(placed, principal))
 
   const complete = async (
-    { template: asked, argument, arguments: filled }: CompletionRequest,
+    { template: templateText, argument, arguments: filled }: CompletionRequest,
     context: Context,
   ): Promise<Completion | undefined> => {
-    if (asked !== template.template || argument.name === 'path') return undefined
+    if (templateText !== template.template || argument.name === 'path') return undefined
     const signal = signalOf(context)
     const path = filled.get('path')
     const { file } = path === undefined ? {} : await describe(path, context, signal)
@@ -230,8 +230,8 @@ function createDriveWatch(snapshot: DriveSnapshotKeeper, intervalMs: number) {
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
     /** Returns the entry that was at a path until a moment ago, if it has just changed. */
     lately: (path: string): FileAtPath | undefined => {
-      const found = former.get(path)
-      return found !== undefined && performance.now() < found.until ? found.placed : undefined
+      const previous = former.get(path)
+      return previous !== undefined && performance.now() < previous.until ? previous.placed : undefined
     },
   }
 }

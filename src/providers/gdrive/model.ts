@@ -40,12 +40,12 @@ const listed =
   'id,name,mimeType,parents,size,modifiedTime,sharedWithMeTime,version,md5Checksum,headRevisionId,webViewLink,trashed,' +
   'capabilities(canDownload),shortcutDetails(targetId)'
 const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
-const told = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
+const extraFields = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
 /** Returns the fields requested for listing and for reading files: Google sends nothing else. */
 export function requestedFields(withReaders: boolean): { readonly listed: string; readonly told: string } {
   const fields = withReaders ? `${listed},${shared}` : listed
-  return { listed: fields, told: `${fields},${told}` }
+  return { listed: fields, told: `${fields},${extraFields}` }
 }
 
 /** Whether a text has the form of a Drive id. Anything else is never sent. */
@@ -103,9 +103,9 @@ function isStored(type: string): boolean {
 
 /** Returns the MIME type of a stored file: Drive's; if Drive does not know it, the one for the name; else `application/octet-stream`. */
 export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): string {
-  const said = type.toLowerCase()
-  const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(said)
-  return isType && said !== 'application/octet-stream' ? said : (mimeTypeByName(name) ?? 'application/octet-stream')
+  const label = type.toLowerCase()
+  const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(label)
+  return isType && label !== 'application/octet-stream' ? label : (mimeTypeByName(name) ?? 'application/octet-stream')
 }
 
 /** Returns a name of at most 1000 characters, without those that end a line or change the writing direction. Undefined: nothing is left. */
@@ -192,7 +192,7 @@ const maxLookUps = 200
  */
 export function createReaderLookup() {
   /** The reader for each id of a permission. A person or group has one id for all files. */
-  const known = new Map<string, string | undefined>()
+  const cache = new Map<string, string | undefined>()
   /** One set for all files that are shared in the same way. */
   const sets = new Map<string, Readers>()
 
@@ -200,14 +200,14 @@ export function createReaderLookup() {
     permissions.flatMap((permission) => {
       const name = readerName(permission)
       const isSameEverywhere = (permission.expirationTime ?? permission.view ?? null) === null
-      if (typeof permission.id === 'string' && isSameEverywhere) known.set(permission.id, name)
+      if (typeof permission.id === 'string' && isSameEverywhere) cache.set(permission.id, name)
       return name === undefined ? [] : [name]
     })
 
   const setOf = (names: readonly string[]): Readers => {
-    const sorted = [...new Set(names)].sort()
-    const key = sorted.join('\n')
-    const set = sets.get(key) ?? new Set(sorted)
+    const uniqueNames = [...new Set(names)].sort()
+    const key = uniqueNames.join('\n')
+    const set = sets.get(key) ?? new Set(uniqueNames)
     if (sets.size > 10_000) sets.clear()
     sets.set(key, set)
     return set
@@ -215,7 +215,7 @@ export function createReaderLookup() {
 
   /** @param lookUp Throws when the credentials may not read the permissions: the file then has only the readers whose ids are known. */
   return async (files: readonly RawFile[], lookUp: ReadPermissions): Promise<readonly Readers[]> => {
-    let left = maxLookUps
+    let remaining = maxLookUps
     const answers: Readers[] = []
     for (const { id, permissions, permissionIds } of files) {
       if (permissions !== undefined && permissions !== null) {
@@ -223,11 +223,11 @@ export function createReaderLookup() {
         continue
       }
       const ids = permissionIds ?? []
-      const isUnknown = typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0
-      const found = isUnknown ? await lookUp(id).catch(() => []) : []
-      const own = new Set(found.map((permission) => permission.id))
-      const others = ids.filter((one) => !own.has(one)).flatMap((one) => known.get(one) ?? [])
-      answers.push(ids.length === 0 ? nobody : setOf([...learn(found), ...others]))
+      const isUnknown = typeof id === 'string' && ids.some((one) => !cache.has(one)) && remaining-- > 0
+      const lookedUpPermissions = isUnknown ? await lookUp(id).catch(() => []) : []
+      const own = new Set(lookedUpPermissions.map((permission) => permission.id))
+      const others = ids.filter((one) => !own.has(one)).flatMap((one) => cache.get(one) ?? [])
+      answers.push(ids.length === 0 ? nobody : setOf([...learn(lookedUpPermissions), ...others]))
     }
     return answers
   }

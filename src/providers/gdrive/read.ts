@@ -50,16 +50,16 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
-    const found = exports.get(key) ?? (await client.export(id, mimeType, maxReadExportBytes, signal))
-    exports.set(key, found)
-    return found
+    const bytes = exports.get(key) ?? (await client.export(id, mimeType, maxReadExportBytes, signal))
+    exports.set(key, bytes)
+    return bytes
   }
 
   const sheetsOf = async (file: DriveFile, mimeType: string, signal: AbortSignal): Promise<readonly SheetText[]> => {
     const key = `${file.id} ${file.version}`
-    const found = workbooks.get(key) ?? (await sheets.read(await exported(file, mimeType, signal), signal))
-    workbooks.set(key, found)
-    return found
+    const texts = workbooks.get(key) ?? (await sheets.read(await exported(file, mimeType, signal), signal))
+    workbooks.set(key, texts)
+    return texts
   }
 
   const readSheets = async (
@@ -107,10 +107,11 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const readStored = async ({ file, raw }: DescribedFile, range: ByteRange | undefined, context: ReadCall) => {
     described.set(file.id, file)
     const content = await readObject(file.id, file.name, range, context)
-    const said = storedTypeOf(file)
+    const storedType = storedTypeOf(file)
     // A type that Drive knows is used, unless it is a text type and the bytes are binary.
-    const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
-    return { ...content, ...(isBelieved ? { mimeType: said } : {}), meta: metaOf(raw, {}) }
+    const isBelieved =
+      storedType !== 'application/octet-stream' && ('text' in content || !storedType.startsWith('text/'))
+    return { ...content, ...(isBelieved ? { mimeType: storedType } : {}), meta: metaOf(raw, {}) }
   }
 
   return {
@@ -146,7 +147,7 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createLruCach
     mimeType: type,
     ...defined({ modified }),
   })
-  const known = (id: string): DriveFile => {
+  const fileById = (id: string): DriveFile => {
     const file = described.get(id)
     if (file === undefined) throw new ResourceError('internal', 'a file is read whose metadata were not read before')
     return file
@@ -158,9 +159,9 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createLruCach
     page: unused,
     link: unused,
     close: () => {},
-    head: async (id) => detailsOf(known(id)),
+    head: async (id) => detailsOf(fileById(id)),
     get: async ({ key, range }, signal) => {
-      const file = known(key)
+      const file = fileById(key)
       const details = detailsOf(file)
       const start = range?.start ?? 0
       const end = Math.min(range?.end ?? details.size, details.size)
@@ -194,7 +195,7 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
     ...(user.displayName ? { name: user.displayName } : {}),
     ...(user.emailAddress ? { email: user.emailAddress } : {}),
   })
-  const told = {
+  const facts = {
     id,
     name,
     type: mimeType,
@@ -207,8 +208,8 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
     drive: driveId,
     ...rest,
   }
-  const known = Object.entries(told).filter(([, value]) => value !== undefined && value !== null)
-  return { [metaKeys.drive]: Object.fromEntries(known) }
+  const entries = Object.entries(facts).filter(([, value]) => value !== undefined && value !== null)
+  return { [metaKeys.drive]: Object.fromEntries(entries) }
 }
 
 /** Limits of one workbook: characters of its text, and bytes of its unpacked content. */

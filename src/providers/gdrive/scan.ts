@@ -49,8 +49,8 @@ export function createDriveScanner(
       client.permissions(id, 'id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view', signal)
 
   const convert = async (raws: readonly RawFile[], signal: AbortSignal): Promise<readonly DriveFile[]> => {
-    const known = withReaders ? await readersOf(raws, lookUp(signal)) : []
-    return raws.flatMap((raw, index) => parseDriveFile(raw, known[index]) ?? [])
+    const readers = withReaders ? await readersOf(raws, lookUp(signal)) : []
+    return raws.flatMap((raw, index) => parseDriveFile(raw, readers[index]) ?? [])
   }
 
   const add = (files: DriveFiles, file: DriveFile): void => {
@@ -63,25 +63,25 @@ export function createDriveScanner(
 
   /** Returns all files that match a query; with more than `maxFiles`, only the first ones. */
   const find = async (q: string, corpus: Corpus, signal: AbortSignal): Promise<readonly DriveFile[]> => {
-    const found: DriveFile[] = []
+    const files: DriveFile[] = []
     for (let token: string | undefined; ; ) {
       const { items, next } = await client.files(q, corpus, fields.listed, token, signal)
-      found.push(...(await convert(items, signal)))
-      if (found.length > maxFiles || next === undefined) return found
+      files.push(...(await convert(items, signal)))
+      if (files.length > maxFiles || next === undefined) return files
       token = next
     }
   }
 
   /** Adds the contents of folders to `files`, level by level (breadth first). */
   const below = async (files: DriveFiles, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
-    const seen = new Set(folders.map(({ id }) => id))
+    const ids = new Set(folders.map(({ id }) => id))
     for (let level = folders; level.length > 0; ) {
       const next: Folder[] = []
       await inParallel(queriesFor(level), async ({ q, corpus }) => {
         for (const file of await find(q, corpus, signal)) {
           add(files, file)
-          if (file.type !== folderType || seen.has(file.id)) continue
-          seen.add(file.id)
+          if (file.type !== folderType || ids.has(file.id)) continue
+          ids.add(file.id)
           next.push({ id: file.id, corpus })
         }
       })
@@ -92,19 +92,19 @@ export function createDriveScanner(
   /** With the policy `anywhere`, adds missing targets of shortcuts to `files`, and all below target folders, until {@link maxTargets} look-ups. */
   const targets = async (files: DriveFiles, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
-    const asked = new Set<string>()
+    const ids = new Set<string>()
     for (;;) {
       const missing = new Set<string>()
       for (const { type, target, trashed } of files.values())
-        if (type === shortcutType && !trashed && target !== undefined && !files.has(target) && !asked.has(target))
+        if (type === shortcutType && !trashed && target !== undefined && !files.has(target) && !ids.has(target))
           missing.add(target)
-      const left = maxTargets - asked.size
-      if (missing.size > 0 && left === 0)
+      const remaining = maxTargets - ids.size
+      if (missing.size > 0 && remaining === 0)
         log('warn', 'too many shortcuts to files outside; further ones are not followed', { limit: maxTargets })
-      if (missing.size === 0 || left === 0) return
+      if (missing.size === 0 || remaining === 0) return
       const folders: Folder[] = []
-      await inParallel([...missing].slice(0, left), async (id) => {
-        asked.add(id)
+      await inParallel([...missing].slice(0, remaining), async (id) => {
+        ids.add(id)
         // A target is skipped if it is missing, or if the credentials cannot see it.
         const raw = await client.file(id, fields.told, signal).catch(deadEnd)
         const [file] = raw === undefined ? [] : await convert([raw], signal)
@@ -213,8 +213,8 @@ export async function findDriveRoots(client: DriveClient, what: ServedPart, sign
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }
     case 'drives': {
-      const found = what.ids === undefined ? await allDrives(client, signal) : await drivesOf(client, what.ids, signal)
-      const anchors = found.map(({ id, name }) => ({ id, path: `${id}/`, name, corpus: { driveId: id } }))
+      const drives = what.ids === undefined ? await allDrives(client, signal) : await drivesOf(client, what.ids, signal)
+      const anchors = drives.map(({ id, name }) => ({ id, path: `${id}/`, name, corpus: { driveId: id } }))
       // The user's own corpus reports shared drives that are added or removed.
       return { anchors, shared: false, corpora: [{}, ...anchors.map(({ corpus }) => corpus)] }
     }
@@ -232,12 +232,12 @@ interface FoundDrive {
 const maxDrives = 1000
 
 async function allDrives(client: DriveClient, signal: AbortSignal): Promise<readonly FoundDrive[]> {
-  const found: FoundDrive[] = []
+  const drives: FoundDrive[] = []
   for (let token: string | undefined; ; ) {
     const { items, next } = await client.drives(token, signal)
-    for (const { id, name } of items) found.push({ id: known(id), name: name ?? '' })
-    if (next === undefined) return found
-    if (found.length >= maxDrives)
+    for (const { id, name } of items) drives.push({ id: known(id), name: name ?? '' })
+    if (next === undefined) return drives
+    if (drives.length >= maxDrives)
       throw unavailable(`There are more than ${maxDrives} shared drives. Name some of them in "drives".`)
     token = next
   }
@@ -245,8 +245,8 @@ async function allDrives(client: DriveClient, signal: AbortSignal): Promise<read
 
 function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSignal): Promise<readonly FoundDrive[]> {
   return Promise.all(
-    ids.map(async (wanted) => {
-      const { id, name } = await client.drive(wanted, signal)
+    ids.map(async (driveId) => {
+      const { id, name } = await client.drive(driveId, signal)
       return { id: known(id), name: name ?? '' }
     }),
   )

@@ -92,12 +92,12 @@ function createFeed(
     for (const [id, raw] of changes) if (raw === undefined && files.delete(id)) differs = true
     const raws = [...changes.values()].filter((raw) => raw !== undefined)
     for (const file of await scanner.convert(raws, signal)) {
-      const known = files.get(file.id)
+      const driveFile = files.get(file.id)
       const isInside = folders.has(file.parent ?? '') || (state.scope.shared && file.top === true)
-      if (known === undefined && !isInside) continue
+      if (driveFile === undefined && !isInside) continue
       differs = true
       // The target of a shortcut must not move to the top level.
-      files.set(file.id, known?.top === false ? { ...file, top: false } : file)
+      files.set(file.id, driveFile?.top === false ? { ...file, top: false } : file)
       // The feed does not report the contents of a folder that moves in as a whole.
       if (file.type === folderType && !file.trashed && !folders.has(file.id))
         came.push({ id: file.id, corpus: corpusOf(file, state) })
@@ -224,16 +224,16 @@ function keepReachableFiles(
   { folders }: DriveTree,
 ): DriveFiles {
   const targets = new Set<string>()
-  const left: DriveFiles = new Map()
+  const remainingFiles: DriveFiles = new Map()
   for (const [id, file] of files) {
     const isPlaced = folders.has(id) || folders.has(file.parent ?? '') || (shared && file.top === true)
     if (!isPlaced) continue
-    left.set(id, file)
+    remainingFiles.set(id, file)
     if (file.type === shortcutType && file.target !== undefined) targets.add(file.target)
   }
   for (const id of targets) {
     const file = files.get(id)
-    if (file !== undefined) left.set(id, file)
+    if (file !== undefined) remainingFiles.set(id, file)
   }
-  return left
+  return remainingFiles
 }

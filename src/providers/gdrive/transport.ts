@@ -56,8 +56,8 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
         redirect: 'manual',
         signal: own.signal,
       })
-      const held = await readResponseBody(response, response.ok ? size : maxRefusalBytes)
-      return new Response([204, 205, 304].includes(response.status) ? null : held, {
+      const bytes = await readResponseBody(response, response.ok ? size : maxRefusalBytes)
+      return new Response([204, 205, 304].includes(response.status) ? null : bytes, {
         status: response.status,
         headers: response.headers,
       })

@@ -106,8 +106,8 @@ export function indexFrom({ entries }: Pick<DriveTree, 'entries'>, path: string,
 }
 
 export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
-  const found = tree.entries[indexFrom(tree, path)]
-  return found?.path === path ? found : undefined
+  const fileAtPath = tree.entries[indexFrom(tree, path)]
+  return fileAtPath?.path === path ? fileAtPath : undefined
 }
 
 /** Yields the paths of the entries that were added, removed or changed. */

@@ -78,18 +78,18 @@ export async function withFolder<T>(
   segments: readonly string[],
   use: (inner: Folder) => Promise<T>,
 ): Promise<T | undefined> {
-  const opened: Folder[] = []
+  const folders: Folder[] = []
   try {
     let inner = folder
     for (const segment of segments) {
       const next = await openSubfolder(inner, segment)
       if (next === undefined) return undefined
-      opened.push(next)
+      folders.push(next)
       inner = next
     }
     return await use(inner)
   } finally {
-    for (const one of opened) one.close()
+    for (const one of folders) one.close()
   }
 }
 
@@ -247,11 +247,11 @@ export async function openFolderKeeper(location: RepositoryFolders) {
 export type FolderKeeper = Awaited<ReturnType<typeof openFolderKeeper>>
 
 async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): Promise<OpenRepositoryFolders> {
-  const opened: Folder[] = []
+  const folders: Folder[] = []
   try {
     const at = async (path: string) => {
       const folder = await openFolder(path)
-      opened.push(folder)
+      folders.push(folder)
       return folder
     }
     const common = await at(commonDir)
@@ -267,7 +267,7 @@ async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): 
     }
     return anchors
   } catch (error) {
-    for (const folder of opened) folder.close()
+    for (const folder of folders) folder.close()
     if (error instanceof LinkError) throw symbolicLinkError('folder')
     if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR' || errorCodeOf(error) === 'ELOOP')
       throw gone()
@@ -335,9 +335,9 @@ export async function locateRepository(
       `is not a valid absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`,
     )
   try {
-    const named = within === undefined ? await realpath(repository) : await pathWithin(repository, within)
-    const found = await followDotGit(named, workTreeOf, fault)
-    const location = await withCommonDir(found, named, fault)
+    const repositoryPath = within === undefined ? await realpath(repository) : await pathWithin(repository, within)
+    const start = await followDotGit(repositoryPath, workTreeOf, fault)
+    const location = await withCommonDir(start, repositoryPath, fault)
     await requireLayout(location, fault)
     return location
   } catch (error) {
@@ -350,12 +350,12 @@ export async function locateRepository(
 type CreateError = (what: string) => ResourceError
 type Start = Pick<RepositoryFolders, 'gitDir' | 'workTree'> & { readonly linked: boolean }
 
-async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: CreateError): Promise<Start> {
-  const dotGit = join(named, '.git')
+async function followDotGit(targetPath: string, workTreeOf: WorkTreeOf, fault: CreateError): Promise<Start> {
+  const dotGit = join(targetPath, '.git')
   const stats = await statPath(dotGit)
   if (stats === undefined) {
-    if ((await statPath(join(named, 'HEAD'))) !== undefined) return { gitDir: named, linked: false }
-    const around = await checkoutAround(named)
+    if ((await statPath(join(targetPath, 'HEAD'))) !== undefined) return { gitDir: targetPath, linked: false }
+    const around = await checkoutAround(targetPath)
     const advice =
       around === undefined
         ? 'Name a folder that has a .git, or a bare repository; or run git init there.'
@@ -363,37 +363,37 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
     throw fault(`is not a git repository. ${advice}`)
   }
   if (stats.isSymbolicLink()) throw fault('has a .git that is a symbolic link. Name the repository that it leads to.')
-  if (stats.isDirectory()) return { gitDir: dotGit, workTree: named, linked: false }
+  if (stats.isDirectory()) return { gitDir: dotGit, workTree: targetPath, linked: false }
 
   const target = await readPointer(dotGit, /^gitdir: (.+)$/)
   if (target === undefined) throw fault('has a .git that is neither a directory nor a file that names one.')
-  const gitDir = await realTarget(resolve(named, target), 'has a .git file', fault)
-  if (isInside(gitDir, [named])) return { gitDir, workTree: named, linked: false }
+  const gitDir = await realTarget(resolve(targetPath, target), 'has a .git file', fault)
+  if (isInside(gitDir, [targetPath])) return { gitDir, workTree: targetPath, linked: false }
   const back = await readPointer(join(gitDir, 'gitdir'), /^(.+)$/)
   if (back !== undefined && (await isSameRealPath(resolve(gitDir, back), dotGit)))
-    return { gitDir, workTree: named, linked: true }
+    return { gitDir, workTree: targetPath, linked: true }
   const workTree = await workTreeOf(gitDir)
-  if (workTree !== undefined && (await isSameRealPath(resolve(gitDir, workTree), named)))
-    return { gitDir, workTree: named, linked: true }
+  if (workTree !== undefined && (await isSameRealPath(resolve(gitDir, workTree), targetPath)))
+    return { gitDir, workTree: targetPath, linked: true }
   throw fault(
     'has a .git file that leads to a repository elsewhere, which does not lead back. Name that repository itself, or run git worktree repair in it.',
   )
 }
 
 /** Adds the directory of refs and objects. A linked working tree shares it with the repository that contains its git directory. */
-async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<RepositoryFolders> {
+async function withCommonDir(start: Start, target: string, fault: CreateError): Promise<RepositoryFolders> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
   const commonDir =
     common === undefined ? gitDir : await realTarget(resolve(gitDir, common), 'has a commondir file', fault)
   const path = join(commonDir, 'worktrees', basename(gitDir))
-  if (commonDir !== gitDir && gitDir !== path && !isInside(commonDir, [named]))
+  if (commonDir !== gitDir && gitDir !== path && !isInside(commonDir, [target]))
     throw fault('has a commondir file that leads to a repository elsewhere. Name that repository itself.')
   return {
     gitDir,
     commonDir,
     ...defined({ workTree }),
-    roots: [named, ...(linked ? [gitDir] : []), commonDir],
+    roots: [target, ...(linked ? [gitDir] : []), commonDir],
   }
 }
 
@@ -448,11 +448,11 @@ const maxAlternatesBytes = 64 * 1024
  * @throws ResourceError `unavailable` for one that lies elsewhere or is a symbolic link, for too many, and for unusable `alternates`.
  */
 export async function openObjectFolders(commonDir: Folder, roots: readonly string[]): Promise<readonly Folder[]> {
-  const found: Folder[] = []
+  const folders: Folder[] = []
   const visit = async (directory: Folder, depth: number): Promise<void> => {
-    if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
-    found.push(directory)
-    if (depth > maxDepth || found.length > maxStores)
+    if (folders.some(({ identity }) => identity === directory.identity)) return directory.close()
+    folders.push(directory)
+    if (depth > maxDepth || folders.length > maxStores)
       throw repositoryError(
         'borrows objects from too many other repositories. Run git repack -a -d there, and delete objects/info/alternates.',
       )
@@ -471,9 +471,9 @@ export async function openObjectFolders(commonDir: Folder, roots: readonly strin
     const objects = await openSubfolder(commonDir, 'objects')
     if (objects === undefined) throw repositoryError('no longer exists: it has no objects.')
     await visit(objects, 0)
-    return found
+    return folders
   } catch (error) {
-    for (const folder of found) folder.close()
+    for (const folder of folders) folder.close()
     throw error instanceof LinkError ? linkedObjectsError() : error
   }
 }

@@ -100,11 +100,15 @@ export async function createGit(
     const page = await pages.stat(path, table, signal)
     if (page !== undefined) return page
     const { at, entry } = await locate(await commits.find(path, table, signal), trees)
-    const known = await datesOf(at.commit)
-    return describeFile(objects, path, entry, known.get(dateKey(entry.oid, at.rest)))
+    const dates = await datesOf(at.commit)
+    return describeFile(objects, path, entry, dates.get(dateKey(entry.oid, at.rest)))
   }
 
-  const read = async ({ path, params, range }: ReadRequest, table: RefTable, signal: AbortSignal): Promise<Content> => {
+  const readPath = async (
+    { path, params, range }: ReadRequest,
+    table: RefTable,
+    signal: AbortSignal,
+  ): Promise<Content> => {
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
     const page = await pages.read(path, params, table, signal)
     if (page !== undefined) return page
@@ -145,7 +149,7 @@ export async function createGit(
     },
     read: async (request, context) => {
       const signal = signalOf(context)
-      const content = steadily((table) => read(request, table, signal))
+      const content = steadily((table) => readPath(request, table, signal))
       return [await answered(content, signal)]
     },
     templates: async () => templates,

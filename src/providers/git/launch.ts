@@ -160,12 +160,12 @@ function conversation(
     }
     child.stdout?.on('data', (chunk: Buffer) => {
       if (ending !== undefined) return
-      const taken = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
-      if (taken === false) return end()
-      if (taken === true) return
+      const result = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
+      if (result === false) return end()
+      if (result === true) return
       // Back-pressure: read no more until the chunk was taken.
       child.stdout?.pause()
-      const mine: Promise<void> = Promise.resolve(taken)
+      const mine: Promise<void> = Promise.resolve(result)
         .then(
           (more) => (more === false ? end() : undefined),
           (error: unknown) => end(error),
@@ -194,8 +194,8 @@ function conversation(
         else reject(ending.error)
       } else if (code === 0 || (code !== null && allows.includes(code))) resolve({ code, cut: false })
       else {
-        const said = quiet ? {} : { said: firstLine(complaint) }
-        log('warn', 'git failed', { command: args[0], code, ...said })
+        const complaintDetail = quiet ? {} : { said: firstLine(complaint) }
+        log('warn', 'git failed', { command: args[0], code, ...complaintDetail })
         reject(gitProcessError(name, code, complaint))
       }
     })

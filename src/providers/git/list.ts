@@ -98,8 +98,8 @@ export function createGitDirectories(
     /** Finds the directory at a path that is empty or ends in `/`; undefined when there is none, as for the empty path. */
     find: async (path: string, table: RefTable, signal: AbortSignal): Promise<GitDirectory | undefined> => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
-      const found = await findCommit(path, table, signal)
-      const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
+      const commit = await findCommit(path, table, signal)
+      const tree = commit === undefined ? undefined : await within(rootOf(commit.commit), commit.rest)
       if (tree === undefined && names === undefined) return undefined
       return defined({ tree, names })
     },
@@ -115,8 +115,8 @@ export function createGitDirectories(
       const tree =
         entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
       if (node === undefined) return tree === undefined ? undefined : { tree }
-      const found = await directoryOf(node)
-      return found.tree === undefined && tree !== undefined ? { ...found, tree } : found
+      const gitDirectory = await directoryOf(node)
+      return gitDirectory.tree === undefined && tree !== undefined ? { ...gitDirectory, tree } : gitDirectory
     },
   }
 }
@@ -155,13 +155,13 @@ function refNameItems(names: NameNode, { length, keyAt }: NameChildren): GitItem
  * that is only a prefix of ref names is merged with a directory of files.
  */
 async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: TimeSlices): Promise<GitItems> {
-  const hidden = new Uint8Array(files.length)
+  const flags = new Uint8Array(files.length)
   for (let i = 0; i < children.length; i++) {
     const name = children.keyAt(i).slice(0, -1)
     const node = names.child(name)
     const [file, directory] = [files.indexOf(name, false), files.indexOf(name, true)]
-    if (directory !== -1) hidden[directory] = 1
-    if (file !== -1 && node !== undefined && !isBetween(node)) hidden[file] = 1
+    if (directory !== -1) flags[directory] = 1
+    if (file !== -1 && node !== undefined && !isBetween(node)) flags[file] = 1
     if (slices.due()) await slices.rest()
   }
   /** The order of all children: the index of a file, or `-1 - index` for the index of a name. */
@@ -171,7 +171,7 @@ async function bothIn(files: GitTree, names: NameNode, children: NameChildren, s
     const takesFile =
       j === children.length || (i < files.length && comparePaths(files.keyAt(i), children.keyAt(j)) <= 0)
     if (!takesFile) order[length++] = -1 - j++
-    else if (hidden[i++] === 0) order[length++] = i - 1
+    else if (flags[i++] === 0) order[length++] = i - 1
     if (slices.due()) await slices.rest()
   }
   const [ofFiles, ofNames] = [treeItems(files), refNameItems(names, children)]
@@ -256,17 +256,17 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
   const entriesOf = async (
     frame: Frame,
     items: readonly GitItem[],
-    known: FileDates | undefined,
+    dates: FileDates | undefined,
   ): Promise<readonly Entry[]> => {
-    const found = await Promise.all(
+    const pages = await Promise.all(
       items.map(async ({ key, page, entry }): Promise<readonly Entry[]> => {
         if (page !== undefined) return [page]
         const inside = `${frame.entered.tree?.inside ?? ''}${key}`
         if (entry === undefined || isTooDeep(inside)) return []
-        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(dateKey(entry.oid, inside)))]
+        return [await describeFile(objects, `${frame.path}${key}`, entry, dates?.get(dateKey(entry.oid, inside)))]
       }),
     )
-    return found.flat()
+    return pages.flat()
   }
 
   return async function* list({ prefix = '', after }: ListQuery, signal: AbortSignal): AsyncGenerator<Entry> {
@@ -294,8 +294,8 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
         frame.index += group.length
         size = Math.min(size * 2, lastGroup)
         const commit = isDated ? frame.entered.tree?.commit : undefined
-        const known = commit === undefined ? undefined : await datesOf(commit)
-        for (const entry of await entriesOf(frame, group, known)) {
+        const dates = commit === undefined ? undefined : await datesOf(commit)
+        for (const entry of await entriesOf(frame, group, dates)) {
           yield entry
           signal.throwIfAborted()
         }
@@ -313,11 +313,11 @@ export async function describeFile(
   modified: number | undefined,
 ): Promise<Entry> {
   const mimeType = mimeTypeOfEntry(name, kind)
-  const found = kind === 'submodule' ? undefined : await infoOf(objects, oid)
+  const object = kind === 'submodule' ? undefined : await infoOf(objects, oid)
   return {
     path,
     version: oid,
-    ...defined({ mimeType, size: found?.size, modified }),
+    ...defined({ mimeType, size: object?.size, modified }),
   }
 }
 
@@ -368,12 +368,12 @@ export function createCompleter(
   const logs = createLruCache<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
-    const found = await commits.named(ref ?? 'HEAD', table, signal)
-    if (found === undefined) return []
-    const known = logs.get(found.commit)
-    if (known !== undefined) return known
-    const { lines } = await readLog(launcher, found.commit, { limit: maxRecent }, maxLogBytes, signal)
-    logs.set(found.commit, lines)
+    const commit = await commits.named(ref ?? 'HEAD', table, signal)
+    if (commit === undefined) return []
+    const logLines = logs.get(commit.commit)
+    if (logLines !== undefined) return logLines
+    const { lines } = await readLog(launcher, commit.commit, { limit: maxRecent }, maxLogBytes, signal)
+    logs.set(commit.commit, lines)
     return lines
   }
 
@@ -503,7 +503,7 @@ async function readHistory(
   let isLeftOut = false
   /** The id of the content of the path that comes next. */
   let oid: string | undefined
-  const read = createFieldReader((field) => {
+  const fieldReader = createFieldReader((field) => {
     if (oid !== undefined) {
       const change = { time, oid, path: field }
       oid = undefined
@@ -520,7 +520,7 @@ async function readHistory(
     }
     return true
   })
-  await launcher.pipe({ args: ['log', ...format, ...args, '--end-of-options', commit, '--'], signal }, read)
+  await launcher.pipe({ args: ['log', ...format, ...args, '--end-of-options', commit, '--'], signal }, fieldReader)
 }
 
 /** Creates a function that splits chunks into NUL-terminated texts, passes each to `take`, and returns whether `take` wants more. */
@@ -565,19 +565,22 @@ export function createDateFinder(
   budgetMs: number,
   shallow: () => ReadonlySet<string>,
 ): DatesOf {
-  const known = createLruCache<FileDates>(maxDates, ({ size }) => size + 1000)
+  const cache = createLruCache<FileDates>(maxDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined
   let depth = shallow()
 
   const filesAt = async (commit: string, signal: AbortSignal) => {
     const files = createPathMap<true>()
-    const read = createFieldReader((field) => {
+    const fieldReader = createFieldReader((field) => {
       const tab = field.indexOf('\t')
       files.set(dateKey(field.slice(field.lastIndexOf(' ', tab) + 1, tab), field.slice(tab + 1)), true)
       return files.size < maxDates
     })
-    await launcher.pipe({ args: ['ls-tree', '-r', '-z', '--full-tree', '--end-of-options', commit], signal }, read)
+    await launcher.pipe(
+      { args: ['ls-tree', '-r', '-z', '--full-tree', '--end-of-options', commit], signal },
+      fieldReader,
+    )
     return files
   }
 
@@ -592,7 +595,7 @@ export function createDateFinder(
     try {
       const files = await filesAt(commit, signal)
       const isAhead = latest !== undefined && (await isAncestor(latest, commit, signal))
-      const before = isAhead && latest !== undefined ? known.get(latest) : undefined
+      const before = isAhead && latest !== undefined ? cache.get(latest) : undefined
       const args = [`--max-count=${maxCommits}`, ...(before === undefined ? [] : [`^${latest}`])]
       const take = ({ time, oid, path }: FileChange): boolean => {
         const key = dateKey(oid, path)
@@ -610,7 +613,7 @@ export function createDateFinder(
       // Time-out or end of the available history (a partial clone): the dates found so far are valid.
       if (!signal.aborted && !isResourceError(error)) throw error
     }
-    known.set(commit, dates)
+    cache.set(commit, dates)
     latest = commit
     return dates
   }
@@ -620,10 +623,10 @@ export function createDateFinder(
       // The history was deepened or made shallower.
       depth = shallow()
       latest = undefined
-      known.clear()
+      cache.clear()
     }
-    const found = known.get(commit)
-    if (found !== undefined) return found
+    const dates = cache.get(commit)
+    if (dates !== undefined) return dates
     const walked = walking.get(commit) ?? find(commit).finally(() => walking.delete(commit))
     walking.set(commit, walked)
     return walked

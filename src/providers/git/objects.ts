@@ -52,8 +52,8 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     timer = undefined
     if (child === undefined) return
     const idle = waiting.length === 0
-    const left = headSince + (idle ? idleMs : timeoutMs) - performance.now()
-    if (left > 0) return arm(left)
+    const remainingMs = headSince + (idle ? idleMs : timeoutMs) - performance.now()
+    if (remainingMs > 0) return arm(remainingMs)
     if (!idle) waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
     restart()
   }
@@ -81,13 +81,13 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     child = started
     const reader = createAnswerReader(mode === '--batch', {
       limit: () => waiting[0]?.limit ?? 0,
-      answer: (found) => {
-        waiting.shift()?.resolve(found)
+      answer: (object) => {
+        waiting.shift()?.resolve(object)
         watch()
       },
-      tooLarge: (found) => {
-        waiting.shift()?.resolve(found)
-        if (found.size <= maxDiscardedBytes) return watch()
+      tooLarge: (object) => {
+        waiting.shift()?.resolve(object)
+        if (object.size <= maxDiscardedBytes) return watch()
         restart()
       },
       // After output in another format, later answers could not be matched to requests.
@@ -107,17 +107,17 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
   }
 
   /** Ends a process that died or must die. Its open requests go to a new process. */
-  const end = (ended: ChildProcess, complaint: string) => {
-    if (child !== ended) return endProcess(ended)
+  const end = (childProcess: ChildProcess, complaint: string) => {
+    if (child !== childProcess) return endProcess(childProcess)
     const fault = recordProcessDeath(waiting[0], complaint)
     if (fault !== undefined) waiting.shift()?.reject(fault)
     restart()
   }
 
   const restart = (): void => {
-    const ended = child
+    const childProcess = child
     child = undefined
-    if (ended !== undefined) endProcess(ended)
+    if (childProcess !== undefined) endProcess(childProcess)
     if (waiting.length > 0 && !closed) launch()
     else watch()
   }
@@ -202,13 +202,13 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   let over = false
 
   const begin = (line: string) => {
-    const found = /^([0-9a-f]{40,64}) (\w+) (\d+)$/.exec(line)
-    if (found === null) {
+    const match = /^([0-9a-f]{40,64}) (\w+) (\d+)$/.exec(line)
+    if (match === null) {
       if (/ (?:missing|ambiguous)$/.test(line)) return events.answer(undefined)
       over = true
       return events.broken()
     }
-    const [, oid = '', type = '', length = ''] = found
+    const [, oid = '', type = '', length = ''] = match
     const facts: BatchObject = { oid, type, size: Number(length) }
     if (!contents) return events.answer(facts)
     if (facts.size > events.limit()) {
@@ -218,23 +218,23 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     current = facts
   }
 
-  const finish = (found: BatchObject, bytes: Buffer) => {
+  const finish = (object: BatchObject, bytes: Buffer) => {
     current = undefined
     gathered = undefined
     skip = 1
-    events.answer({ ...found, bytes })
+    events.answer({ ...object, bytes })
   }
 
   /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
-  const gather = (found: BatchObject, chunk: Buffer, at: number): number => {
-    if (gathered === undefined && chunk.length - at >= found.size) {
-      finish(found, chunk.subarray(at, at + found.size))
-      return found.size
+  const gather = (object: BatchObject, chunk: Buffer, at: number): number => {
+    if (gathered === undefined && chunk.length - at >= object.size) {
+      finish(object, chunk.subarray(at, at + object.size))
+      return object.size
     }
-    gathered ??= { bytes: Buffer.allocUnsafe(found.size), filled: 0 }
+    gathered ??= { bytes: Buffer.allocUnsafe(object.size), filled: 0 }
     const copied = chunk.copy(gathered.bytes, gathered.filled, at)
     gathered.filled += copied
-    if (gathered.filled === found.size) finish(found, gathered.bytes)
+    if (gathered.filled === object.size) finish(object, gathered.bytes)
     return copied
   }
 
@@ -286,10 +286,10 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
   const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
-  const known = createLruCache<BatchObject>(maxFacts)
+  const cache = createLruCache<BatchObject>(maxFacts)
   /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createLruCache<{ readonly error: ResourceError }>(maxTooMuch)
-  const kept = createLruCache<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
+  const contentCache = createLruCache<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
 
   /**
    * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
@@ -314,11 +314,11 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
   return {
     /** Returns the type and size of an object. `name` is an id, or `id^{type}`. Undefined when it does not exist. */
     info: async (name: string): Promise<BatchObject | undefined> => {
-      const remembered = known.get(name)
+      const remembered = cache.get(name)
       if (remembered !== undefined) return remembered
-      const found = await checker.ask(name, 0)
-      if (found !== undefined) known.set(name, found)
-      return found
+      const object = await checker.ask(name, 0)
+      if (object !== undefined) cache.set(name, object)
+      return object
     },
     /**
      * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
@@ -328,25 +328,25 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
      * `too-large` when git needs more memory for the object than it may use.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
-      const remembered = kept.get(name)
+      const remembered = contentCache.get(name)
       if (remembered !== undefined && remembered.size <= limit) return remembered
-      const facts = known.get(name)
+      const facts = cache.get(name)
       if (facts !== undefined && facts.size > limit) return facts
-      const failed = tooMuch.get(name)
-      if (failed !== undefined) throw failed.error
-      const found = await readiest()
+      const failure = tooMuch.get(name)
+      if (failure !== undefined) throw failure.error
+      const object = await readiest()
         .ask(name, limit)
         .catch((error: unknown) => {
           if (isResourceError(error, 'too-large')) tooMuch.set(name, { error })
           throw error
         })
-      if (found === undefined) throw missingObjectError(name)
-      await check(name, found)
-      known.set(name, { oid: found.oid, type: found.type, size: found.size })
+      if (object === undefined) throw missingObjectError(name)
+      await check(name, object)
+      cache.set(name, { oid: object.oid, type: object.type, size: object.size })
       // A copy: the bytes may be a slice of a larger chunk of output.
-      if (keep && found.bytes !== undefined && found.size <= maxKeptObjectBytes)
-        kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
-      return found
+      if (keep && object.bytes !== undefined && object.size <= maxKeptObjectBytes)
+        contentCache.set(name, { ...object, bytes: Buffer.from(object.bytes) })
+      return object
     },
     /** Restarts the processes, so that they see the packs that are on disk now. */
     restart: (): void => {
@@ -354,8 +354,8 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
     },
     close: (): void => {
       for (const batch of [...contents, checker]) batch.close()
-      known.clear()
-      kept.clear()
+      cache.clear()
+      contentCache.clear()
     },
   }
 }
@@ -400,8 +400,8 @@ interface Columns {
  * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
  */
 export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: TimeSlices): Promise<GitTree> {
-  const stored = await readColumns(bytes, idBytes, slices)
-  const columns = await withoutTwins(await inPathOrder(stored, slices), slices)
+  const blob = await readColumns(bytes, idBytes, slices)
+  const columns = await withoutTwins(await inPathOrder(blob, slices), slices)
   const nameAt = (index: number): string => {
     const start = columns.starts[index] ?? 0
     return bytes.toString('utf8', start, bytes.indexOf(0, start))
@@ -445,12 +445,12 @@ async function readColumns(bytes: Buffer, idBytes: number, slices: TimeSlices): 
 
 /** Returns the entries in path order; the same object if git stored them so. */
 async function inPathOrder(columns: Columns, slices: TimeSlices): Promise<Columns> {
-  let sorted = true
-  for (let i = 1; i < columns.length && sorted; i++) {
-    sorted = compareEntries(columns, i - 1, i) <= 0
+  let isSorted = true
+  for (let i = 1; i < columns.length && isSorted; i++) {
+    isSorted = compareEntries(columns, i - 1, i) <= 0
     if (slices.due()) await slices.rest()
   }
-  if (sorted) return columns
+  if (isSorted) return columns
   const indices: number[] = []
   for (let i = 0; i < columns.length; i++) {
     indices.push(i)
@@ -462,16 +462,16 @@ async function inPathOrder(columns: Columns, slices: TimeSlices): Promise<Column
 /** Leaves out duplicate entries, and directories with the name of a file. */
 async function withoutTwins(columns: Columns, slices: TimeSlices): Promise<Columns> {
   const { bytes, length, starts } = columns
-  const kept: number[] = []
+  const indexes: number[] = []
   for (let i = 0; i < length; i++) {
     const isDirectory = columns.kinds[i] === directory
     const isTwin =
       (i > 0 && compareEntries(columns, i - 1, i) === 0) ||
       (isDirectory && indexIn(columns, bytes, starts[i] ?? 0, false) !== -1)
-    if (!isTwin) kept.push(i)
+    if (!isTwin) indexes.push(i)
     if (slices.due()) await slices.rest()
   }
-  return kept.length === length ? columns : select(columns, kept, slices)
+  return indexes.length === length ? columns : select(columns, indexes, slices)
 }
 
 async function select(columns: Columns, indices: readonly number[], slices: TimeSlices): Promise<Columns> {
@@ -585,7 +585,7 @@ const maxDepth = 256
 const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
-  const known = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
+  const cache = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createLruCache<string>(maxRememberedNames)
 
@@ -595,30 +595,30 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
   const load = async (name: string): Promise<GitTree> => {
     const object = await objects.read(name, maxTreeBytes)
     const tree =
-      known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(onEntries)))
-    known.set(object.oid, tree)
+      cache.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(onEntries)))
+    cache.set(object.oid, tree)
     if (name !== object.oid) ids.set(name, object.oid)
     return tree
   }
 
   /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
-  const read = async (name: string): Promise<GitTree> => {
-    const remembered = known.get(ids.get(name) ?? name)
+  const readTree = async (name: string): Promise<GitTree> => {
+    const remembered = cache.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
-    const loaded = loading.get(name) ?? load(name).finally(() => loading.delete(name))
-    loading.set(name, loaded)
-    return loaded
+    const tree = loading.get(name) ?? load(name).finally(() => loading.delete(name))
+    loading.set(name, tree)
+    return tree
   }
 
   return {
-    read,
+    read: readTree,
     /** Finds the entry at a path below a tree; undefined when there is none. The path is not empty, and has no final `/`. */
     find: async (name: string, path: string): Promise<TreeEntry | undefined> => {
       if (isTooDeep(path)) return undefined
       const segments = path.split('/')
       let at = name
       for (const [index, segment] of segments.entries()) {
-        const entry = entryIn(await read(at), segment)
+        const entry = entryIn(await readTree(at), segment)
         if (entry === undefined || index === segments.length - 1) return entry
         if (entry.kind !== 'directory') return undefined
         at = entry.oid

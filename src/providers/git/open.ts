@@ -3,12 +3,12 @@ import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens the history of a repository, whose files are documents. */
-export const open: OpenSource<typeof source> = async (given, context) => {
+export const open: OpenSource<typeof source> = async (mountOptions, context) => {
   const { log, documents } = context
   const { git } = await import('./index.ts')
-  const { timeout, alternates = [], redact = 'off', ...options } = given
+  const { timeout, alternates = [], redact = 'off', ...options } = mountOptions
   const { isCredentialFile } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
-  const { path: repository, ...found } = locatePath(given.repository, context)
+  const { path: repository, ...found } = locatePath(mountOptions.repository, context)
   return documents(
     await git({
       ...options,

@@ -26,18 +26,18 @@ import {
 import type { GitSettings, Repository } from './repository.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
-const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
+const hiddenCharacters = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
 /** Formats an untrusted name, message or path as one line, cut after `most` characters: hidden and direction-changing ones become `\u{…}`. */
 export function escapeLine(text: string, most = 500): string {
-  const shown = text.length > most ? `${text.slice(0, most)}…` : text
-  return shown.toWellFormed().replace(hidden, escapeCharacter)
+  const excerpt = text.length > most ? `${text.slice(0, most)}…` : text
+  return excerpt.toWellFormed().replace(hiddenCharacters, escapeCharacter)
 }
 
 /** Formats untrusted text of several lines like {@link escapeLine}, but keeps line feeds and tabs. */
 export function escapeLines(text: string): string {
   const lines = text.replace(/\r\n/g, '\n').toWellFormed()
-  return lines.replace(hidden, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)))
+  return lines.replace(hiddenCharacters, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)))
 }
 
 function escapeCharacter(character: string): string {
@@ -112,7 +112,7 @@ const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 
 /** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
-const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
+const fileLines = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 
 /** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
 export async function readDifference(
@@ -129,7 +129,7 @@ export async function readDifference(
     launcher.run({ args: ['diff-tree', ...plain, '--patch', ...ends], limit, signal }),
   ])
   const changes = parseNumbers(numbers.bytes.toString('utf8'))
-  const cut = numbers.cut || patch.cut || changes.length > maxFiles
+  const isCut = numbers.cut || patch.cut || changes.length > maxFiles
   const lines = [
     ...(changes.length === 0 ? ['No changes.'] : [summarizeChanges(changes, numbers.cut, note)]),
     ...changes.slice(0, maxFiles).map(formatChange),
@@ -141,10 +141,10 @@ export async function readDifference(
     ? `${cutMark(`the patch is longer than ${limit} bytes${advice === undefined ? '' : `; ${advice}`}`)}\n`
     : ''
   // git appends a tab to a name that contains a space.
-  const shown = withoutFiles(decodePatch(patch), withheld).replace(named, (line) =>
+  const patchText = withoutFiles(decodePatch(patch), withheld).replace(fileLines, (line) =>
     escapeLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
   )
-  return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+  return { text: `${lines.join('\n')}\n${patchText === '' ? '' : '\n'}${patchText}${end}`, cut: isCut }
 }
 
 /** Replaces the changes of the withheld files of a patch by a note, and leaves out their object ids, which are hashes of the contents. */
@@ -244,14 +244,14 @@ export async function readBlame(
     signal,
   })
   const lines = [title]
-  const named = new Set<string>()
+  const paths = new Set<string>()
   let length = 0
   let previous: string | undefined
   for (const { oid, number, text, facts } of parseBlame(output.bytes, encoding)) {
-    const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
+    const heading = oid === previous ? [] : [headingOf(oid, facts, !paths.has(oid))]
     const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
     previous = oid
-    named.add(oid)
+    paths.add(oid)
     length += shown.reduce((sum, line) => sum + line.length + 1, 0)
     if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
     lines.push(...shown)
@@ -473,10 +473,10 @@ export async function readRefPage(
 ): Promise<TextPage> {
   const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
   const { refs, names } = table
-  const served = rangeBelow(refs, folder)
+  const range = rangeBelow(refs, folder)
   const lines: string[] = []
   const lacking: string[] = []
-  let cut = false
+  let isCut = false
   const ask = async (allows: readonly number[]) =>
     launcher.run({
       args: [
@@ -496,28 +496,28 @@ export async function readRefPage(
       quiet: true,
       allows: [...allows],
     })
-  if (served.start < served.end) {
-    await writeRefs(refsDir, refs, served)
+  if (range.start < range.end) {
+    await writeRefs(refsDir, refs, range)
     let output = await ask([gitFailed])
     if (output.code === gitFailed) {
       // git ends at the first ref whose object is missing.
       const missing = new Set<number>()
-      for (let index = served.start; index < served.end; index++) {
+      for (let index = range.start; index < range.end; index++) {
         const { name, oid } = refAt(refs, index)
         if (await isThere(oid)) continue
         missing.add(index)
         lacking.push(`${escapeLine(names.shortest(name))} ${shortId(oid)}`)
       }
-      await writeRefs(refsDir, refs, served, missing)
+      await writeRefs(refsDir, refs, range, missing)
       output = await ask([])
     }
-    cut = output.cut
+    isCut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
       // A concurrent request may have written other refs.
       if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxShown) {
-        cut = true
+        isCut = true
         break
       }
       const mark = name === table.branch ? '* ' : '  '
@@ -531,14 +531,14 @@ export async function readRefPage(
     refTitle(kind, table),
     ...lines,
     ...(lines.length + lacking.length === 0 ? [`No ${kind}.`] : []),
-    ...(cut ? [cutMark(`only the first ${lines.length} ${kind} are shown`)] : []),
+    ...(isCut ? [cutMark(`only the first ${lines.length} ${kind} are shown`)] : []),
     ...(lacking.length === 0 ? [] : [`Their objects are missing in the repository (${kind}: ${lacking.length}):`]),
     ...lacking.slice(0, maxNamedMissing).map((one) => `  ${one}`),
     ...(lacking.length > maxNamedMissing
       ? [cutMark(`only the first ${maxNamedMissing} of these ${kind} are shown`)]
       : []),
   ]
-  return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
+  return { text: `${text.join('\n')}\n`, cut: isCut, version: table.fingerprint }
 }
 
 /** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
@@ -550,8 +550,8 @@ async function writeRefs(
 ): Promise<void> {
   const slices = createSlices()
   // Two concurrent requests write two files; the last one wins.
-  const written = join(refsDir, `packed-refs.${randomUUID()}`)
-  const file = await open(written, 'wx', 0o600)
+  const temporaryFile = join(refsDir, `packed-refs.${randomUUID()}`)
+  const file = await open(temporaryFile, 'wx', 0o600)
   try {
     let lines = ''
     for (let i = start; i < end; i++) {
@@ -567,7 +567,7 @@ async function writeRefs(
   } finally {
     await file.close()
   }
-  await rename(written, join(refsDir, 'packed-refs'))
+  await rename(temporaryFile, join(refsDir, 'packed-refs'))
 }
 
 function refTitle(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
@@ -632,8 +632,8 @@ export function createStatusReader({ launcher, mirror, anchors }: Repository) {
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''
-  const found = await withFolder(workTree, segments, (folder) => statEntry(folder, last)).catch(() => undefined)
-  return found !== undefined
+  const stats = await withFolder(workTree, segments, (folder) => statEntry(folder, last)).catch(() => undefined)
+  return stats !== undefined
 }
 
 /** One path of `git status`: a letter for the index, and one for the working tree. */
@@ -673,13 +673,13 @@ function parseStatus(text: string): readonly StatusLine[] {
 }
 
 /** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
-function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): TextPage {
+function formatStatus(lines: readonly StatusLine[], isStatusCut: boolean, table: RefTable): TextPage {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>
     `${before === undefined ? '' : `${escapeLine(before)} → `}${escapeLine(path)}`
   const group = (heading: string, keep: (line: StatusLine) => boolean, format: (line: StatusLine) => string) => {
-    const kept = lines.filter(keep)
-    return kept.length === 0 ? [] : [`${heading}:`, ...kept.map((line) => `  ${format(line)}`)]
+    const statusLines = lines.filter(keep)
+    return statusLines.length === 0 ? [] : [`${heading}:`, ...statusLines.map((line) => `  ${format(line)}`)]
   }
   const tracked = (line: StatusLine) => line.staged !== '?' && !isConflict(line)
   const groups = [
@@ -696,7 +696,7 @@ function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTabl
     ),
     ...group('Untracked', ({ staged }) => staged === '?', called),
   ]
-  const isCut = cut || groups.length > maxPaths
+  const isCut = isStatusCut || groups.length > maxPaths
   const text = [
     describeHead(table),
     ...(groups.length === 0 ? ['Nothing has changed.'] : groups.slice(0, maxPaths)),
@@ -730,9 +730,9 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
   const readStatus = location.workTree === undefined ? undefined : createStatusReader(repository)
 
   const named = async (text: string, table: RefTable, signal: AbortSignal): Promise<NamedCommit> => {
-    const found = await commits.named(text, table, signal)
-    if (found === undefined) throw notFound('no such ref or commit')
-    return found
+    const commit = await commits.named(text, table, signal)
+    if (commit === undefined) throw notFound('no such ref or commit')
+    return commit
   }
 
   const writeLog = async (params: Params, table: RefTable, signal: AbortSignal): Promise<TextPage> => {
@@ -816,10 +816,10 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
     const slash = path.indexOf('/')
     if (slash === -1) {
       // A bare repository has no status, and no branch of that name may take its place.
-      const found = single(path, table, signal)
-      if (found === undefined && path === 'status')
+      const plan = single(path, table, signal)
+      if (plan === undefined && path === 'status')
         throw notFound(readStatus === undefined ? 'a bare repository has no status' : 'without HEAD there is no status')
-      return found
+      return plan
     }
     const family = families[path.slice(0, slash)]
     return Object.hasOwn(families, path.slice(0, slash)) ? family?.(path.slice(slash + 1), table, signal) : undefined
@@ -830,12 +830,12 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
     entries,
     /** Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is missing. */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
-      const found = await plan(path, table, signal)
-      return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageMimeType })
+      const pagePlan = await plan(path, table, signal)
+      return pagePlan === undefined ? undefined : (pagePlan.entry ?? { path, mimeType: pageMimeType })
     },
     read: async (path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined> => {
-      const found = await plan(path, table, signal)
-      return found === undefined ? undefined : textPageContent(await found.write(params))
+      const pagePlan = await plan(path, table, signal)
+      return pagePlan === undefined ? undefined : textPageContent(await pagePlan.write(params))
     },
   }
 }
@@ -874,20 +874,20 @@ const maxRefs = 1000
 
 /** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */
 function createTips(commits: CommitResolver) {
-  const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
+  const marksByTable = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {
-    const found = known.get(table)
-    if (found !== undefined) return found
+    const cachedMarks = marksByTable.get(table)
+    if (cachedMarks !== undefined) return cachedMarks
     const marks = new Map<string, string[]>()
     const mark = (commit: string | undefined, name: string) => {
       if (commit !== undefined) marks.set(commit, [...(marks.get(commit) ?? []), name])
     }
     if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
-    const shown = Math.min(table.refs.length, maxRefs)
-    const refs = Array.from({ length: shown }, (_, index) => refAt(table.refs, index))
+    const count = Math.min(table.refs.length, maxRefs)
+    const refs = Array.from({ length: count }, (_, index) => refAt(table.refs, index))
     const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
     for (const [index, { name }] of refs.entries()) mark(ids[index], table.names.shortest(name))
-    known.set(table, marks)
+    marksByTable.set(table, marks)
     return marks
   }
 }

@@ -258,18 +258,18 @@ export function createRefNames(list: RefList) {
 
   const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
     if (ranges.length === 0) return undefined
-    const named = ranges.filter(isNamed)
-    const [only] = named
+    const namedRanges = ranges.filter(isNamed)
+    const [only] = namedRanges
     const going = ranges.map((range) => (isNamed(range) ? { ...range, start: range.start + 1 } : range))
     return {
-      ...(named.length === 1 && only !== undefined ? { ref: refAt(list, only.start) } : {}),
-      ambiguous: named.length > 1,
+      ...(namedRanges.length === 1 && only !== undefined ? { ref: refAt(list, only.start) } : {}),
+      ambiguous: namedRanges.length > 1,
       goesOn: going.some(({ start, end }) => start < end),
       child: (segment) => nodeOf(going.flatMap((range) => below(`${range.prefix}${segment}/`, range))),
       children: async (slices) => {
         const key = ranges.map(({ prefix }) => prefix).join('\0')
-        const known = remembered.get(key)
-        if (known !== undefined) return known
+        const nameChildren = remembered.get(key)
+        if (nameChildren !== undefined) return nameChildren
         const children = await childrenIn(list, going, slices)
         remembered.set(key, children)
         return children
@@ -293,14 +293,14 @@ export function createRefNames(list: RefList) {
     find: (path: string): NamedPath | 'ambiguous' | undefined => {
       const segments = path.split('/')
       let node = topOf(segments[0])
-      let found: NamedPath | 'ambiguous' | undefined
+      let namedPath: NamedPath | 'ambiguous' | undefined
       for (let depth = 1; node !== undefined; depth++) {
-        if (node.ambiguous) found = 'ambiguous'
-        else if (node.ref !== undefined) found = { ref: node.ref, rest: segments.slice(depth).join('/') }
+        if (node.ambiguous) namedPath = 'ambiguous'
+        else if (node.ref !== undefined) namedPath = { ref: node.ref, rest: segments.slice(depth).join('/') }
         const segment = segments[depth]
         node = segment === undefined ? undefined : node.child(segment)
       }
-      return found
+      return namedPath
     },
     /** Returns the node of a directory of names: `refs/`, `refs/heads/feature/`, `feature/`. Undefined without segments. */
     nodeAt: (segments: readonly string[]): NameNode | undefined => {
@@ -333,17 +333,17 @@ async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: T
   if (first === undefined) return { length: 0, keyAt: () => '' }
   if (second === undefined)
     return { length: first.begins.length, keyAt: (index) => keyOf(first.length, first.begins[index] ?? 0) }
-  const merged: string[] = []
+  const result: string[] = []
   for (let i = 0, j = 0; i < first.begins.length || j < second.begins.length; ) {
     const a = first.begins[i] === undefined ? undefined : keyOf(first.length, first.begins[i] ?? 0)
     const b = second.begins[j] === undefined ? undefined : keyOf(second.length, second.begins[j] ?? 0)
     const order = a === undefined ? 1 : b === undefined ? -1 : comparePaths(a, b)
-    merged.push((order <= 0 ? a : b) ?? '')
+    result.push((order <= 0 ? a : b) ?? '')
     if (order <= 0) i++
     if (order >= 0) j++
     if (slices.due()) await slices.rest()
   }
-  return { length: merged.length, keyAt: (index) => merged[index] ?? '' }
+  return { length: result.length, keyAt: (index) => result[index] ?? '' }
 }
 
 /** Returns the index of the first ref of each child. */
@@ -425,7 +425,7 @@ const quicklyListed = 50_000
 /** Reads the served refs of a repository. The last list is cached for a short time. */
 export function createRefs(options: RefsOptions) {
   const { launcher, serves, idLength } = options
-  let known: { readonly since: number; readonly table: Promise<RefTable> } | undefined
+  let cachedRefs: { readonly since: number; readonly table: Promise<RefTable> } | undefined
   let last: RefTable | undefined
 
   /** Asks git for the refs, the branch of `HEAD` and its commit. */
@@ -461,9 +461,9 @@ export function createRefs(options: RefsOptions) {
     const isLeftOut = (ref: string) => leftOut.some((one) => ref === one || ref.startsWith(`${one}/`))
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
     const branch = isBranch ? name : undefined
-    const served = serves('HEAD') || (branch !== undefined && serves(branch))
+    const isServed = serves('HEAD') || (branch !== undefined && serves(branch))
     // A HEAD that refers to something else than a served branch counts as being on no commit. A detached HEAD refers to no name.
-    const headOid = served && (name === undefined || isBranch) ? oid : undefined
+    const headOid = isServed && (name === undefined || isBranch) ? oid : undefined
     const hash = createHash('sha256').update(JSON.stringify([name ?? null, oid ?? null, leftOut, ...shallow]))
     await hashInParts(hash, bytes, slices)
     const fingerprint = hash.digest('hex').slice(0, 32)
@@ -472,7 +472,7 @@ export function createRefs(options: RefsOptions) {
     last = {
       refs,
       ...(headOid === undefined ? {} : { head: { oid: headOid, ...defined({ branch }) } }),
-      ...(branch !== undefined && served ? { branch } : {}),
+      ...(branch !== undefined && isServed ? { branch } : {}),
       isTip: async (id) => id === headOid || holdsId(refs, id, createSlices(options.onEntries)),
       tips: async function* () {
         if (headOid !== undefined) yield headOid
@@ -490,17 +490,17 @@ export function createRefs(options: RefsOptions) {
       const now = performance.now()
       // git takes long to list very many refs.
       const maxAgeMs = options.maxAgeMs * Math.min(10, Math.max(1, (last?.refs.length ?? 0) / quicklyListed))
-      if (known === undefined || known.since < notBefore || now - known.since > maxAgeMs) {
+      if (cachedRefs === undefined || cachedRefs.since < notBefore || now - cachedRefs.since > maxAgeMs) {
         // One load after the other, so that they share unchanged data.
-        const before = known?.table.catch(() => {})
+        const before = cachedRefs?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }
-        known = entry
+        cachedRefs = entry
         // A failure is not cached.
         entry.table.catch(() => {
-          if (known === entry) known = undefined
+          if (cachedRefs === entry) cachedRefs = undefined
         })
       }
-      return known.table
+      return cachedRefs.table
     },
   }
 }
@@ -556,8 +556,8 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
   const asking = new Map<string, Promise<boolean>>()
 
   const at: CommitResolver['at'] = async ({ oid }) => {
-    const found = await objects.info(`${oid}^{commit}`)
-    return found?.oid
+    const object = await objects.info(`${oid}^{commit}`)
+    return object?.oid
   }
 
   /** Like {@link at}, but throws when the object of the ref may have been pruned since: see `isMissingObjectError`. */
@@ -570,11 +570,11 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
   /** Whether a commit is a served tip or an ancestor of one. */
   const isReachable = async (commit: string, table: RefTable): Promise<boolean> => {
     const key = `${table.fingerprint} ${commit}`
-    const known = reachable.get(key)
-    if (known !== undefined) return known.yes
-    const asked = asking.get(key) ?? walk(commit, table).finally(() => asking.delete(key))
-    asking.set(key, asked)
-    return asked
+    const cachedAnswer = reachable.get(key)
+    if (cachedAnswer !== undefined) return cachedAnswer.yes
+    const answer = asking.get(key) ?? walk(commit, table).finally(() => asking.delete(key))
+    asking.set(key, answer)
+    return answer
   }
 
   /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
@@ -611,20 +611,20 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
   /** Finds a commit by its id or an abbreviation. */
   const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
     if (digits.length === idLength) {
-      const found = await objects.info(digits)
-      return found?.type === 'commit' && (await isReachable(digits, table)) ? digits : undefined
+      const object = await objects.info(digits)
+      return object?.type === 'commit' && (await isReachable(digits, table)) ? digits : undefined
     }
     const args = ['rev-parse', `--disambiguate=${digits}`]
     const { bytes } = await launcher.run({ args, limit: 100_000, signal })
     const candidates = bytes.toString('latin1').split('\n').slice(0, -1)
     if (candidates.length > maxCandidates) return undefined
-    const served: string[] = []
+    const commits: string[] = []
     // Only served commits can make an abbreviation ambiguous, because the others must look absent.
     for (const candidate of candidates) {
-      const found = await objects.info(candidate)
-      if (found?.type === 'commit' && (await isReachable(candidate, table))) served.push(candidate)
+      const object = await objects.info(candidate)
+      if (object?.type === 'commit' && (await isReachable(candidate, table))) commits.push(candidate)
     }
-    return served.length === 1 ? served[0] : undefined
+    return commits.length === 1 ? commits[0] : undefined
   }
 
   const find: CommitResolver['find'] = async (path, table, signal) => {
@@ -637,16 +637,16 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     }
     const isId = /^[0-9a-f]+$/.test(first) && first.length >= fewestDigits && first.length <= idLength
     if (!isId || first.length < idLength) {
-      const found = table.names.find(path)
-      if (found === 'ambiguous')
+      const namedPath = table.names.find(path)
+      if (namedPath === 'ambiguous')
         throw invalid(
           'The ref is the name of both a branch and a tag. Write refs/heads/… or refs/tags/… before it.',
           'uri',
         )
-      if (found !== undefined) {
-        const commit = await stillAt(found.ref)
-        const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)
-        return commit === undefined ? undefined : { commit, spelled, fixed: false, rest: found.rest }
+      if (namedPath !== undefined) {
+        const commit = await stillAt(namedPath.ref)
+        const spelled = namedPath.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -namedPath.rest.length - 1)
+        return commit === undefined ? undefined : { commit, spelled, fixed: false, rest: namedPath.rest }
       }
     }
     if (!isId) return undefined
@@ -659,8 +659,8 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     at,
     named: async (text, table, signal) => {
       if (text === '' || text.endsWith('/') || !isPath(text)) return undefined
-      const found = await find(text, table, signal)
-      return found?.rest === '' ? found : undefined
+      const commit = await find(text, table, signal)
+      return commit?.rest === '' ? commit : undefined
     },
   }
 }

@@ -158,7 +158,7 @@ async function createMirror() {
   watchExit()
   let gitDir = commonDir
   let updater = createMirrorUpdater(commonDir, gitDir, links)
-  let removed = false
+  let isRemoved = false
   return {
     folder,
     /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
@@ -168,7 +168,7 @@ async function createMirror() {
     /** Creates both git directories anew. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
     create: async (config: string, isLinked: boolean): Promise<void> => {
       // Work that still runs after the close must not create a folder that nothing removes.
-      if (removed) throw unavailable('The git provider is closed.')
+      if (isRemoved) throw unavailable('The git provider is closed.')
       links.reset()
       await mkdir(folder, { recursive: true, mode: 0o700 })
       for (const path of [commonDir, refsDir]) {
@@ -208,7 +208,7 @@ async function createMirror() {
         ...updater.stores(),
       ].every((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined),
     remove: async (): Promise<void> => {
-      removed = true
+      isRemoved = true
       links.reset()
       leftovers.delete(folder)
       // Work that still runs may create files in it meanwhile.
@@ -231,18 +231,18 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   /** Names in the mirror of the object directories of the repository, by the identity of these directories. */
   let stores = new Map<string, string>()
   let packs = ''
-  const written = new Map<string, string>()
+  const files = new Map<string, string>()
 
   /** Writes a file of the mirror, or removes it. git never sees a file that is written in part. */
-  const put = async (path: string, content: string | undefined): Promise<void> => {
-    if (written.get(path) === content) return
+  const putFile = async (path: string, content: string | undefined): Promise<void> => {
+    if (files.get(path) === content) return
     if (content === undefined) await rm(path, { force: true })
     else {
       await writeFile(`${path}.new`, content)
       await rename(`${path}.new`, path)
     }
-    if (content === undefined) written.delete(path)
-    else written.set(path, content)
+    if (content === undefined) files.delete(path)
+    else files.set(path, content)
   }
 
   const copyFiles = async ({ gitDir: own, commonDir: common }: OpenRepositoryFolders, idLength: number) => {
@@ -250,9 +250,9 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
     const isHead = /^(?:ref:\s*refs\/[^\s\p{Cc}]+|[0-9a-f]+)$/u.test(head)
     const lines = (await readEntryText(common, 'shallow', maxShallowBytes)).split('\n')
     const shallow = lines.filter((line) => line.length === idLength && /^[0-9a-f]+$/.test(line))
-    await put(join(gitDir, 'HEAD'), `${isHead ? head : noHead}\n`)
-    await put(join(commonDir, 'shallow'), shallow.length === 0 ? undefined : `${shallow.join('\n')}\n`)
-    await put(join(commonDir, 'info', 'exclude'), await readEntryText(common, 'info/exclude', maxExcludeBytes))
+    await putFile(join(gitDir, 'HEAD'), `${isHead ? head : noHead}\n`)
+    await putFile(join(commonDir, 'shallow'), shallow.length === 0 ? undefined : `${shallow.join('\n')}\n`)
+    await putFile(join(commonDir, 'info', 'exclude'), await readEntryText(common, 'info/exclude', maxExcludeBytes))
     return shallow
   }
 
@@ -277,8 +277,8 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
       refs.close()
     }
     links.keep('refs/', names)
-    const packed = await statEntry(common, 'packed-refs')
-    if (packed !== undefined && !packed.isFile()) throw symbolicLinkError('packed-refs')
+    const stats = await statEntry(common, 'packed-refs')
+    if (stats !== undefined && !stats.isFile()) throw symbolicLinkError('packed-refs')
     links.toFile('packed-refs', `${common.shared}/packed-refs`)
     return leftOut
   }
@@ -367,7 +367,7 @@ function copyDirectory(from: string, to: string): void {
 
 /** Creates the links of a mirror. Names are relative to it. */
 function createLinks(root: string) {
-  const held = new Map<string, Folder>()
+  const folders = new Map<string, Folder>()
   const targets = new Map<string, string>()
   const retired = new Set<Folder>()
 
@@ -400,20 +400,20 @@ function createLinks(root: string) {
   }
 
   const forget = (name: string) => {
-    for (const one of [...targets.keys(), ...held.keys()]) {
+    for (const one of [...targets.keys(), ...folders.keys()]) {
       if (one !== name && !one.startsWith(`${name}/`)) continue
       if (targets.delete(one)) fs.rmSync(join(root, one), { recursive: copies, force: true })
-      retire(held.get(one))
-      held.delete(one)
+      retire(folders.get(one))
+      folders.delete(one)
     }
   }
 
   return {
     /** Holds a directory open under a name, without a link to it. */
     hold: (name: string, folder: Folder): void => {
-      held.set(name, folder)
+      folders.set(name, folder)
     },
-    heldAt: (name: string) => held.get(name),
+    heldAt: (name: string) => folders.get(name),
     /** Links to a file that may come and go; on Windows copies it. */
     toFile: (name: string, target: string): void => {
       if (copies) {
@@ -428,7 +428,7 @@ function createLinks(root: string) {
      * @throws LinkError for a symbolic link in its place.
      */
     toDirectory: async (name: string, parent: Folder, child: string): Promise<Folder | undefined> => {
-      const before = held.get(name)
+      const before = folders.get(name)
       const next = await openSubfolder(parent, child)
       if (next !== undefined && next.identity === before?.identity) {
         next.close()
@@ -437,7 +437,7 @@ function createLinks(root: string) {
       }
       forget(name)
       if (next === undefined) return undefined
-      held.set(name, next)
+      folders.set(name, next)
       link(name, next.shared)
       return next
     },
@@ -448,8 +448,8 @@ function createLinks(root: string) {
     },
     /** Forgets everything, and closes the directories. */
     reset: (): void => {
-      for (const folder of [...held.values(), ...retired]) folder.close()
-      held.clear()
+      for (const folder of [...folders.values(), ...retired]) folder.close()
+      folders.clear()
       targets.clear()
       retired.clear()
     },
@@ -461,26 +461,26 @@ function createLinks(root: string) {
  * have changed since its last call.
  */
 function createLinkFinder() {
-  const known = new Map<string, { readonly stamp: string; readonly links: string[]; readonly folders: string[] }>()
+  const listings = new Map<string, { readonly stamp: string; readonly links: string[]; readonly folders: string[] }>()
 
-  const read = async (folder: Folder, path: string, stats: BigIntStats) => {
+  const readFolder = async (folder: Folder, path: string, stats: BigIntStats) => {
     const key = `${folder.identity} ${path}`
     const stamp = directoryStamp(stats)
-    const before = known.get(key)
+    const before = listings.get(key)
     if (before?.stamp === stamp) return before
     const entries = await readDirectoryEntries({
       ...folder,
       at: path === '' ? folder.at : `${folder.at}/${path}`,
     }).catch(() => [])
-    const paths = (kept: typeof entries) => kept.map(({ name }) => (path === '' ? name : `${path}/${name}`))
+    const paths = (selection: typeof entries) => selection.map(({ name }) => (path === '' ? name : `${path}/${name}`))
     const isSettled = Date.now() - Number(stats.ctimeMs) > unsettledMs
-    const read = {
+    const listing = {
       stamp: isSettled ? stamp : '',
       links: paths(entries.filter((entry) => entry.isSymbolicLink())),
       folders: paths(entries.filter((entry) => entry.isDirectory())),
     }
-    known.set(key, read)
-    return read
+    listings.set(key, listing)
+    return listing
   }
 
   return async (folder: Folder, depth: number): Promise<readonly string[]> => {
@@ -492,10 +492,10 @@ function createLinkFinder() {
       for (const path of level) {
         const stats = await statEntry(folder, path === '' ? '.' : path)
         if (stats?.isDirectory() === true) {
-          const found = await read(folder, path, stats)
-          links.push(...found.links)
-          next.push(...found.folders)
-        } else known.delete(`${folder.identity} ${path}`)
+          const listing = await readFolder(folder, path, stats)
+          links.push(...listing.links)
+          next.push(...listing.folders)
+        } else listings.delete(`${folder.identity} ${path}`)
         if (slices.due()) await slices.rest()
       }
       level = next
@@ -618,7 +618,7 @@ async function loadRepository(
   const idBytes = config.format === 'sha1' ? 20 : 32
   const objects = createObjectDatabase(launcher, config.format, settings.timeoutMs)
   let shallow: ReadonlySet<string> = new Set()
-  const wanted = {
+  const layout = {
     roots: [...location.roots, ...settings.alternates],
     wants: (name: string) =>
       [...settings.patterns, 'refs/heads'].some((one) => isSameOrParent(one, name) || isSameOrParent(name, one)),
@@ -627,13 +627,13 @@ async function loadRepository(
   const refresh = async () => {
     const current = await anchors.current()
     if (!mirror.isWhole()) await create()
-    const seen = await mirror.update(current, wanted)
+    const state = await mirror.update(current, layout)
     // A long-lived process holds deleted packs open, or searches objects in other directories.
-    if (seen.hasOtherPacks) objects.restart()
+    if (state.hasOtherPacks) objects.restart()
     // Callers compare sets by identity, so the set stays the same as long as nothing changes.
-    if (seen.shallow.length !== shallow.size || seen.shallow.some((id) => !shallow.has(id)))
-      shallow = new Set(seen.shallow)
-    return { leftOut: seen.leftOut, shallow }
+    if (state.shallow.length !== shallow.size || state.shallow.some((id) => !shallow.has(id)))
+      shallow = new Set(state.shallow)
+    return { leftOut: state.leftOut, shallow }
   }
   const refs = createRefs({ ...settings, launcher, refresh, maxAgeMs, idLength: idBytes * 2 })
   // Errors show at the start instead of at the first request.
@@ -690,7 +690,7 @@ const storages: ReadonlyMap<string, Version> = new Map([
   ['reftable', [2, 45]],
 ])
 
-const wanted = `git ${oldest.join('.')} or newer is needed: install it (https://git-scm.com), or name its path in the option "git".`
+const advice = `git ${oldest.join('.')} or newer is needed: install it (https://git-scm.com), or name its path in the option "git".`
 
 function isOlder([major, minor]: Version, than: Version): boolean {
   return major < than[0] || (major === than[0] && minor < than[1])
@@ -698,14 +698,14 @@ function isOlder([major, minor]: Version, than: Version): boolean {
 
 /** @throws ResourceError `invalid` (reason `configuration`) for a repository that needs a newer git, with the version. */
 function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
-  const needed = storages.get(refStorage)
-  if (needed === undefined)
+  const requiredVersion = storages.get(refStorage)
+  if (requiredVersion === undefined)
     throw repositoryConfigError(
       `keeps its refs in the format ${JSON.stringify(refStorage)}, which hikidashi does not know.`,
     )
-  if (!isOlder(version, needed)) return
+  if (!isOlder(version, requiredVersion)) return
   throw repositoryConfigError(
-    `keeps its refs as ${refStorage}, which git ${needed.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
+    `keeps its refs as ${refStorage}, which git ${requiredVersion.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
   )
 }
 
@@ -724,21 +724,21 @@ async function findGit(name: string): Promise<string> {
     throw gitProgramError(
       `The option "git" must be the name of a program or an absolute path, and is ${JSON.stringify(name)}.`,
     )
-  const found = await findProgram(name)
-  if (found !== undefined) return found
+  const program = await findProgram(name)
+  if (program !== undefined) return program
   throw gitProgramError(`The program ${JSON.stringify(name)} is not on the PATH.`)
 }
 
 /** Returns the version of git. @throws ResourceError `invalid` (reason `configuration`) for one that is too old, or a program that is not git. */
 async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
-  const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
-  if (found === null) throw gitProgramError(`${JSON.stringify(path)} is not git: it does not print its version.`)
-  const version: Version = [Number(found[1]), Number(found[2])]
+  const match = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
+  if (match === null) throw gitProgramError(`${JSON.stringify(path)} is not git: it does not print its version.`)
+  const version: Version = [Number(match[1]), Number(match[2])]
   if (!isOlder(version, oldest)) return version
   throw gitProgramError(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
 }
 
 function gitProgramError(what: string): ResourceError {
-  return invalid(`${what} ${wanted}`, 'configuration')
+  return invalid(`${what} ${advice}`, 'configuration')
 }

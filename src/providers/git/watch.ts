@@ -29,11 +29,11 @@ const maxDirectories = 4096
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: WatchHandles,
-  heard: (what: GitEvent) => void,
+  onEvent: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
   /** Refs, and directories of refs. Each directory is watched that is one of them, or lies above or below one. */
-  const wanted = [...settings.patterns, 'refs/heads']
+  const patterns = [...settings.patterns, 'refs/heads']
   const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
   /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
@@ -44,18 +44,18 @@ export function createWatchedDirectories(
     const tells = name === undefined || !isTop || telling.has(name)
     if (tells) {
       doubtful.add(name === undefined ? directory : join(directory, name))
-      heard('refs')
+      onEvent('refs')
     }
-    if (name === undefined || (name === 'index' && directory === gitDir)) heard('index')
+    if (name === undefined || (name === 'index' && directory === gitDir)) onEvent('index')
   }
 
   const listen = (directory: string, { at, identity }: Folder, doubts: ReadonlySet<string>) => {
-    const known = all.get(directory)
+    const previous = all.get(directory)
     // A directory without a handle could not be watched because of a limit: try again.
-    if (known?.handle !== undefined && known.identity === identity && !doubts.has(directory)) return
-    const handle = handles.open({ at }, (name) => hear(directory, name), known?.handle)
+    if (previous?.handle !== undefined && previous.identity === identity && !doubts.has(directory)) return
+    const handle = handles.open({ at }, (name) => hear(directory, name), previous?.handle)
     // A watch that could not be replaced stays open: close it.
-    if (handle === undefined) known?.handle?.close()
+    if (handle === undefined) previous?.handle?.close()
     all.set(directory, { identity, handle })
   }
 
@@ -70,11 +70,11 @@ export function createWatchedDirectories(
       const doubts = doubtful
       doubtful = new Set()
       handles.retry()
-      const seen = new Set<string>()
+      const directories = new Set<string>()
       /** Watches a directory before it is read, so that later changes raise an event. */
       const see = (directory: string, folder: Folder): boolean => {
-        if (seen.size >= maxDirectories) return false
-        seen.add(directory)
+        if (directories.size >= maxDirectories) return false
+        directories.add(directory)
         listen(directory, folder, doubts)
         return true
       }
@@ -85,7 +85,7 @@ export function createWatchedDirectories(
           if (!see(directory, folder)) return
           for (const child of await directoriesIn(folder)) {
             const path = `${name}/${child}`
-            if (wanted.some((one) => isSameOrParent(path, one) || isSameOrParent(one, path)))
+            if (patterns.some((one) => isSameOrParent(path, one) || isSameOrParent(one, path)))
               await descend(folder, join(directory, child), child, path)
           }
         } finally {
@@ -98,7 +98,7 @@ export function createWatchedDirectories(
       await descend(current.commonDir, join(commonDir, 'refs'), 'refs', 'refs')
       await descend(current.commonDir, join(commonDir, 'reftable'), 'reftable', 'reftable')
       if (commonDir !== gitDir) await descend(current.gitDir, join(gitDir, 'reftable'), 'reftable', 'reftable')
-      for (const directory of all.keys()) if (!seen.has(directory)) forget(directory)
+      for (const directory of all.keys()) if (!directories.has(directory)) forget(directory)
     },
     /** Whether the watched git directory is still the current one. */
     isSame: async (): Promise<boolean> => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
@@ -171,23 +171,23 @@ export async function changesBetween(
   after: RefTable,
   changedFiles: ChangedFiles,
 ): Promise<readonly Change[]> {
-  const moved = await movedBetween(before, after)
-  const changes: Change[] = pagesBetween(before, after, moved)
-  const compared = new Map<string, ReturnType<ChangedFiles>>()
+  const moves = await movedBetween(before, after)
+  const changes: Change[] = pagesBetween(before, after, moves)
+  const comparisons = new Map<string, ReturnType<ChangedFiles>>()
   const compare = ({ from, to }: Moved): ReturnType<ChangedFiles> => {
     if (from === undefined || to === undefined) return Promise.resolve(undefined)
-    const known = compared.get(`${from} ${to}`)
-    if (known !== undefined || compared.size >= maxCompared) return known ?? Promise.resolve(undefined)
-    const found = changedFiles(from, to)
-    compared.set(`${from} ${to}`, found)
-    return found
+    const comparison = comparisons.get(`${from} ${to}`)
+    if (comparison !== undefined || comparisons.size >= maxCompared) return comparison ?? Promise.resolve(undefined)
+    const changes = changedFiles(from, to)
+    comparisons.set(`${from} ${to}`, changes)
+    return changes
   }
-  for (const one of moved) {
-    const found = await compare(one)
+  for (const one of moves) {
+    const change = await compare(one)
     for (const name of one.names) {
       changes.push({ path: `commits/${name}` }, { path: `blame/${name}/` })
       // Only the files at HEAD are listed; other subscriptions match by directory.
-      const files = found ?? [{ path: '', listed: true }]
+      const files = change ?? [{ path: '', listed: true }]
       for (const { path, listed } of files)
         changes.push({ path: `${name}/${path}`, ...(listed && name === 'HEAD' ? { listed } : {}) })
     }
@@ -199,12 +199,12 @@ export async function changesBetween(
 async function movedBetween(before: RefTable, after: RefTable): Promise<readonly Moved[]> {
   const slices = createSlices()
   const [from, to] = [before.head?.oid, after.head?.oid]
-  const moved: Moved[] = from === to ? [] : [{ names: ['HEAD'], from, to }]
+  const moves: Moved[] = from === to ? [] : [{ names: ['HEAD'], from, to }]
   const [old, now] = [before.refs, after.refs]
   for (let i = 0, j = 0; i < old.length || j < now.length; ) {
     const order = i === old.length ? 1 : j === now.length ? -1 : compareRefs(old, i, now, j)
     if (order !== 0 || !isSameId(old, i, now, j))
-      moved.push({
+      moves.push({
         names: refNames(order <= 0 ? refNameAt(old, i) : refNameAt(now, j)),
         from: order <= 0 ? refIdAt(old, i) : undefined,
         to: order >= 0 ? refIdAt(now, j) : undefined,
@@ -213,7 +213,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
     if (order >= 0) j++
     if (slices.due()) await slices.rest()
   }
-  return moved
+  return moves
 }
 
 /**
@@ -225,15 +225,15 @@ function refNames(ref: string): readonly string[] {
   return short === undefined ? [ref] : [ref, short]
 }
 
-function pagesBetween(before: RefTable, after: RefTable, moved: readonly Moved[]): Change[] {
+function pagesBetween(before: RefTable, after: RefTable, moves: readonly Moved[]): Change[] {
   const switched = before.branch !== after.branch
-  if (moved.length === 0 && !switched) return []
+  if (moves.length === 0 && !switched) return []
   const touches = (...begins: readonly string[]) =>
-    moved.some(({ names: [name = ''] }) => begins.some((begin) => name.startsWith(begin)))
+    moves.some(({ names: [name = ''] }) => begins.some((begin) => name.startsWith(begin)))
   return [
     { path: 'log' },
     // Any two refs can be compared, so every diff may have changed.
-    ...(moved.length === 0 ? [] : [{ path: 'diff/' }]),
+    ...(moves.length === 0 ? [] : [{ path: 'diff/' }]),
     ...(switched || touches('HEAD', 'refs/heads/') ? [{ path: 'branches' }] : []),
     ...(touches('refs/tags/') ? [{ path: 'tags' }] : []),
   ]
@@ -294,12 +294,12 @@ export function createRepositoryWatch(
       })()
     },
     catchUp: async () => {
-      const looked = await Promise.all([...looks].map((look) => look()))
-      return looked.length > 0 && looked.every((isWhole) => isWhole)
+      const results = await Promise.all([...looks].map((look) => look()))
+      return results.length > 0 && results.every((isWhole) => isWhole)
     },
     degraded: () => {
-      const found = [...running].map((degraded) => degraded())
-      return found.includes('unavailable') ? 'unavailable' : found.find((one) => one !== undefined)
+      const degradations = [...running].map((degraded) => degraded())
+      return degradations.includes('unavailable') ? 'unavailable' : degradations.find((one) => one !== undefined)
     },
   }
 }
@@ -311,13 +311,13 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   const schedule = createSchedule<WatchedPart>()
   const pending = createPendingChanges()
   const looks = createTurnQueue(schedule.wake, pending.drained)
-  const heard = (what: GitEvent) => schedule.touch(parts[what])
+  const onEvent = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
-    heard('refs')
-    heard('index')
+    onEvent('refs')
+    onEvent('index')
   }
   const handles = createWatchHandles(maxHandles, { log, overflown })
-  const directories = createWatchedDirectories(repository, handles, heard)
+  const directories = createWatchedDirectories(repository, handles, onEvent)
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last attempt to read the repository failed. */
   let away = false
@@ -328,14 +328,14 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
     return { table, shallow: repository.shallow() }
   }
 
-  const lookAtStatus = () => readStatusPage(known.table, readStatus, signal)
+  const lookAtStatus = () => readStatusPage(refState.table, readStatus, signal)
 
   /** Compares the refs, and notifies of changes. Returns `false` if nothing can have changed. */
   const compareRefs = async (): Promise<boolean> => {
     try {
       const now = await look()
-      const before = known
-      known = now
+      const before = refState
+      refState = now
       if (!away && now.table === before.table && now.shallow === before.shallow) return false
       // Missing history that was fetched (or lost) can change any text.
       if (away || now.shallow !== before.shallow) pending.add({})
@@ -394,10 +394,10 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
     schedule.wake()
   }
   signal.addEventListener('abort', end, { once: true })
-  let known: RefState
+  let refState: RefState
   let status: Status | undefined
   try {
-    known = await look()
+    refState = await look()
     const first = lookAtStatus().then((found) => {
       status = found
     })
@@ -412,7 +412,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
     directories.close()
     throw fileSystemError(error)
   }
-  const ended = run()
+  const running = run()
     .catch((error: unknown) => pending.end(error))
     .finally(() => {
       signal.removeEventListener('abort', end)
@@ -420,7 +420,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
       looks.end()
     })
   const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
-  return { batches: pending.batches(), degraded, look: looks.ask, ended }
+  return { batches: pending.batches(), degraded, look: looks.ask, ended: running }
 }
 
 /** The text of the page `status`, if there is one. */

@@ -113,16 +113,16 @@ export function createHttpClient(options: ClientOptions): HttpGet {
     }
   }
 
-  return async (asked) => {
-    asked.signal.throwIfAborted()
-    const { signal, release } = followAbortFor(asked.signal, timeoutMs)
+  return async (request) => {
+    request.signal.throwIfAborted()
+    const { signal, release } = followAbortFor(request.signal, timeoutMs)
     try {
-      return await ask(asked, signal)
+      return await ask(request, signal)
     } catch (error) {
-      asked.signal.throwIfAborted()
+      request.signal.throwIfAborted()
       if (isResourceError(error)) throw error
       throw unreachableError(
-        asked.url,
+        request.url,
         signal.aborted ? `it took longer than ${timeoutMs} ms` : requestErrorReason(error),
         connectionErrorCode(error),
       )
@@ -178,10 +178,10 @@ function limitCompressedSize<T extends { destroy(error?: Error): unknown }>(
   unpacker: T,
   most: number,
 ): T {
-  let packed = 0
+  let value = 0
   response.on('data', (chunk: Buffer) => {
-    packed += chunk.length
-    if (packed > most) unpacker.destroy(tooLong(most))
+    value += chunk.length
+    if (value > most) unpacker.destroy(tooLong(most))
   })
   return unpacker
 }

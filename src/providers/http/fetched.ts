@@ -52,51 +52,56 @@ export function createFetch(get: HttpGet) {
   /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
   let epoch = 0
   let requests = 0
-  const kept = createLruCache<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
+  const cache = createLruCache<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
 
-  const keep = (key: string, found: CachedFetch, control: string) => {
-    if ((kept.get(key)?.order ?? 0) > found.order) return
-    if (/\bno-store\b/i.test(control) || found.fetched.body.length > maxCacheBytes / 4) kept.delete(key)
-    else kept.set(key, found)
+  const keep = (key: string, cachedFetch: CachedFetch, control: string) => {
+    if ((cache.get(key)?.order ?? 0) > cachedFetch.order) return
+    if (/\bno-store\b/i.test(control) || cachedFetch.fetched.body.length > maxCacheBytes / 4) cache.delete(key)
+    else cache.set(key, cachedFetch)
   }
 
   const fetch: Fetch = async ({ fresh = false, ...ask }) => {
-    const asked = epoch
+    const epochAtRequest = epoch
     const key = formatHttpUrl(ask.url)
-    const known = kept.get(key)
-    if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
+    const cachedFetch = cache.get(key)
+    if (cachedFetch !== undefined && !fresh && cachedFetch.epoch === epoch && performance.now() < cachedFetch.until)
+      return cachedFetch.fetched
     const waitMs = pausedUntil - performance.now()
     if (waitMs > 0)
       throw unavailable('The server asked for a pause. Try again later.', {
         retryAfter: Math.ceil(waitMs / 1000),
       })
     const order = ++requests
-    const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
+    const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(cachedFetch) } })
     const pauseMs = pauseIn(answer)
     if (pauseMs > 0) pausedUntil = performance.now() + pauseMs
     const control = answer.header('cache-control') ?? ''
-    if (answer.status === 304 && known !== undefined) {
-      keep(key, { ...known, order, epoch: asked, until: performance.now() + freshMs }, control)
-      return known.fetched
+    if (answer.status === 304 && cachedFetch !== undefined) {
+      keep(key, { ...cachedFetch, order, epoch: epochAtRequest, until: performance.now() + freshMs }, control)
+      return cachedFetch.fetched
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
-      if (answer.status === 404 || answer.status === 410) kept.delete(key)
+      if (answer.status === 404 || answer.status === 410) cache.delete(key)
       throw statusError(answer, ask.url)
     }
-    const fetched = fetchedOf(answer)
+    const document = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
-    keep(key, { fetched, etag, modified, order, epoch: asked, until: performance.now() + freshMs }, control)
-    return fetched
+    keep(
+      key,
+      { fetched: document, etag, modified, order, epoch: epochAtRequest, until: performance.now() + freshMs },
+      control,
+    )
+    return document
   }
   /** Causes every answer that is cached now to be revalidated before it is used. */
   const renew = () => void epoch++
   return { fetch, renew }
 }
 
-function conditionsOf(known: CachedFetch | undefined): Readonly<Record<string, string>> {
-  if (known?.etag !== undefined) return { 'If-None-Match': known.etag }
-  return known?.modified === undefined ? {} : { 'If-Modified-Since': known.modified }
+function conditionsOf(cachedFetch: CachedFetch | undefined): Readonly<Record<string, string>> {
+  if (cachedFetch?.etag !== undefined) return { 'If-None-Match': cachedFetch.etag }
+  return cachedFetch?.modified === undefined ? {} : { 'If-Modified-Since': cachedFetch.modified }
 }
 
 function fetchedOf(answer: HttpAnswer): FetchedDocument {
@@ -115,16 +120,16 @@ function pauseIn({ status, header }: HttpAnswer): number {
 }
 
 /** Converts an unsuccessful answer to an error, which holds nothing of its body. */
-function statusError({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
+function statusError({ status, url }: HttpAnswer, requestUrl: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
     return invalid('The server rejects this request as invalid. Check the values in the URI.', 'refused')
   if (status === 401 || status === 403 || status === 407)
-    return unreachableError(asked, `it refuses access (${status}): check the credentials and their rights`)
-  if (status === 429) return unreachableError(asked, 'it limits the rate of requests (429)')
+    return unreachableError(requestUrl, `it refuses access (${status}): check the credentials and their rights`)
+  if (status === 429) return unreachableError(requestUrl, 'it limits the rate of requests (429)')
   if (status >= 300 && status < 400)
-    return unreachableError(asked, `it answers ${status} without a redirect that can be followed`)
-  return unreachableError(asked, `its status is ${status}`)
+    return unreachableError(requestUrl, `it answers ${status} without a redirect that can be followed`)
+  return unreachableError(requestUrl, `its status is ${status}`)
 }
 
 /** A media type without its parameters, in lower case, and its charset; undefined when missing or malformed. */

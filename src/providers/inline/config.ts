@@ -67,8 +67,8 @@ function toInlineResource({
   base64,
   ...resource
 }: Optional<Omit<InlineResource, 'bytes' | 'data'>> & { readonly base64?: string | undefined }): InlineResource {
-  const given = Object.fromEntries(Object.entries(resource).filter(([, value]) => value !== undefined))
-  return { ...given, ...(base64 === undefined ? {} : { bytes: Buffer.from(base64, 'base64') }) }
+  const facts = Object.fromEntries(Object.entries(resource).filter(([, value]) => value !== undefined))
+  return { ...facts, ...(base64 === undefined ? {} : { bytes: Buffer.from(base64, 'base64') }) }
 }
 
 /** Finds resources whose content is invalid, or whose paths conflict. */

@@ -37,7 +37,7 @@ interface Held {
 export function inline(options: InlineOptions): Provider {
   requireKeys('inline({ resources })', options, { resources: 'an object' })
   const { resources } = options
-  const held = new Map<string, Held>()
+  const holdings = new Map<string, Held>()
   let total = 0
   for (const [path, resource] of Object.entries(resources)) {
     if (!isPath(path) || path.endsWith('/'))
@@ -45,19 +45,19 @@ export function inline(options: InlineOptions): Provider {
         `${JSON.stringify(path)} is not the path of a resource: write one such as "greeting" or "team/hello".`,
         'configuration',
       )
-    const found = holdOf(path, resource)
-    total += found.entry.size ?? 0
-    held.set(path, found)
+    const holding = holdOf(path, resource)
+    total += holding.entry.size ?? 0
+    holdings.set(path, holding)
   }
   if (total > maxMountBytes)
     throw invalid(`The resources have more than ${maxMountBytes} bytes together. Mount files instead.`, 'too-large')
-  for (const path of held.keys()) refuseNested(path, held)
-  const paths = [...held.keys()].sort(comparePaths)
+  for (const path of holdings.keys()) refuseNested(path, holdings)
+  const paths = [...holdings.keys()].sort(comparePaths)
 
   const at = (path: string): Held => {
-    const found = held.get(path)
-    if (found === undefined) throw notFound('no such resource in the configuration')
-    return found
+    const resource = holdings.get(path)
+    if (resource === undefined) throw notFound('no such resource in the configuration')
+    return resource
   }
 
   return {
@@ -78,10 +78,10 @@ export function inline(options: InlineOptions): Provider {
   }
 }
 
-function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
+function refuseNested(path: string, resources: ReadonlyMap<string, unknown>): void {
   for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
     const name = above.slice(0, -1)
-    if (held.has(name))
+    if (resources.has(name))
       throw invalid(
         `${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself. Rename one of them.`,
         'configuration',
@@ -126,8 +126,8 @@ function parseInlineBody(
       'A resource must have exactly one of "text" and "base64"; in code, one of "text", "bytes" and "data".',
       'configuration',
     )
-  const { mimeType, parameters, bytes: stored } = parseDataUri(data)
-  return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
+  const { mimeType, parameters, bytes: content } = parseDataUri(data)
+  return { mimeType, bytes: inUtf8(content, mimeType, parameters.get('charset')) }
 }
 
 /** Converts text in the charset that a `data:` URI names to UTF-8. Returns bytes that do not decode unchanged. */

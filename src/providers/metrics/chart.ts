@@ -47,11 +47,11 @@ interface PlotArea {
 }
 
 /** Formats series as a picture (SVG): lines over time, with gaps where there are no samples. The picture has no script and no link. */
-export function formatChart(shown: ShownAnswer): string {
-  const { start, end } = shown
-  const drawn = shown.series.slice(0, mostLines)
-  const format = createValueFormat(shown.unit)
-  const [low, high] = boundsOf(drawn)
+export function formatChart(answer: ShownAnswer): string {
+  const { start, end } = answer
+  const lines = answer.series.slice(0, mostLines)
+  const format = createValueFormat(answer.unit)
+  const [low, high] = boundsOf(lines)
   const axis = valueAxis(low, high, format)
   const top = 84
   const left = edge + Math.max(30, ...axis.marks.map(({ text }) => estimateTextWidth(text, 12) + 10))
@@ -64,18 +64,18 @@ export function formatChart(shown: ShownAnswer): string {
       return bottom - Math.max(0, Math.min(1, share)) * plotHeight
     },
   }
-  const legend = legendOf(shown, drawn, format, bottom + 46)
+  const legend = legendOf(answer, lines, format, bottom + 46)
   const height = legend.bottom + edge - 6
-  const isEmpty = drawn.every(({ summary }) => summary === undefined)
+  const isEmpty = lines.every(({ summary }) => summary === undefined)
   const body = [
     formatElement('rect', { width, height, fill: ink.paper }),
-    ...headOf(shown),
+    ...headOf(answer),
     ...(isEmpty ? [] : valueMarks(axis, frame)),
-    ...timeLines(shown, frame),
+    ...timeLines(answer, frame),
     formatElement(
       'g',
       { fill: 'none', 'stroke-linejoin': 'round', 'stroke-linecap': 'round' },
-      ...drawn.map((one, index) => drawSeriesLine(one, index, frame, drawn.length)),
+      ...lines.map((one, index) => drawSeriesLine(one, index, frame, lines.length)),
     ),
     ...(isEmpty ? [emptyWords(frame)] : []),
     ...legend.rows,
@@ -89,15 +89,15 @@ export function formatChart(shown: ShownAnswer): string {
     'font-size': 12,
     fill: ink.text,
   }
-  const words = [`<title>${escapeXml(chartTitle(shown))}</title>`, `<desc>${escapeXml(describeSeries(shown))}</desc>`]
+  const words = [`<title>${escapeXml(chartTitle(answer))}</title>`, `<desc>${escapeXml(describeSeries(answer))}</desc>`]
   return `${formatElement('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
 /** Returns the smallest and largest finite value of the drawn series; 0 and 1 if there is none. */
 function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
-  const found = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
-  if (found.length === 0) return [0, 1]
-  return [Math.min(...found.map(({ min }) => min.value)), Math.max(...found.map(({ max }) => max.value))]
+  const summaries = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
+  if (summaries.length === 0) return [0, 1]
+  return [Math.min(...summaries.map(({ min }) => min.value)), Math.max(...summaries.map(({ max }) => max.value))]
 }
 
 function chartTitle({ query }: ShownAnswer): string {
@@ -109,8 +109,8 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
 }
 
 /** Returns the header: the query, the description (or the labels that all series have), and the time span. */
-function headOf(shown: ShownAnswer): readonly string[] {
-  const { help, start, end, step, series, unit, type } = shown
+function headOf(answer: ShownAnswer): readonly string[] {
+  const { help, start, end, step, series, unit, type } = answer
   const { common } = distinctLabels(series)
   const labels = formatLabels(common.filter(([name]) => name !== '__name__'))
   const kind = [type === undefined || type === 'unknown' ? '' : type, unit === undefined ? '' : `in ${unit}`]
@@ -120,7 +120,7 @@ function headOf(shown: ShownAnswer): readonly string[] {
   const room = width - 2 * edge
   const second = about === '' && series.length > 1 ? labels : about
   return [
-    text(cutToWidth(chartTitle(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
+    text(cutToWidth(chartTitle(answer), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
     text(cutToWidth(second, 12.5, room - estimateTextWidth(when, 12) - 24), {
       x: edge,
       y: 54,
@@ -222,13 +222,13 @@ function emptyWords({ left, right, top, bottom }: PlotArea): string {
 }
 
 /** Draws the legend: the labels of the first lines, each with its last, smallest and largest value; and how many lines are not named or not drawn. */
-function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }: ValueFormat, top: number) {
-  const { own, common } = distinctLabels(shown.series)
-  const named = drawn.slice(0, mostNamed)
-  const rows = named.flatMap(({ summary }, index) => {
+function legendOf(answer: ShownAnswer, lines: readonly ShownSeries[], { format }: ValueFormat, top: number) {
+  const { own, common } = distinctLabels(answer.series)
+  const legendLines = lines.slice(0, mostNamed)
+  const rows = legendLines.flatMap(({ summary }, index) => {
     const labels = own[index] ?? []
     const name =
-      formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || chartTitle(shown)
+      formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || chartTitle(answer)
     const values =
       summary === undefined
         ? '–'
@@ -240,17 +240,19 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
       text(values, { x: width - edge, y, 'text-anchor': 'end' }),
     ]
   })
-  const bottom = top + (named.length - 1) * rowHeight
-  const left = restOf(shown, drawn.length, named.length)
-  if (left === '') return { rows, bottom }
-  rows.push(text(left, { x: edge + 30, y: bottom + rowHeight, fill: ink.soft }))
+  const bottom = top + (legendLines.length - 1) * rowHeight
+  const rest = restOf(answer, lines.length, legendLines.length)
+  if (rest === '') return { rows, bottom }
+  rows.push(text(rest, { x: edge + 30, y: bottom + rowHeight, fill: ink.soft }))
   return { rows, bottom: bottom + rowHeight }
 }
 
-function restOf({ total }: ShownAnswer, drawn: number, named: number): string {
+function restOf({ total }: ShownAnswer, drawnCount: number, namedCount: number): string {
   const parts = [
-    ...(drawn > named ? [`${drawn - named} more ${drawn - named === 1 ? 'line is' : 'lines are'} not named here`] : []),
-    ...(total > drawn ? [`${total - drawn} of ${total} series are not drawn`] : []),
+    ...(drawnCount > namedCount
+      ? [`${drawnCount - namedCount} more ${drawnCount - namedCount === 1 ? 'line is' : 'lines are'} not named here`]
+      : []),
+    ...(total > drawnCount ? [`${total - drawnCount} of ${total} series are not drawn`] : []),
   ]
   return parts.length === 0 ? '' : `${parts.join('; ')}.`
 }

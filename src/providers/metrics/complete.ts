@@ -58,14 +58,14 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
 }
 
 async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
-  const begun = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
-  const head = typed.slice(0, typed.length - begun.length)
+  const beginning = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
+  const head = typed.slice(0, typed.length - beginning.length)
   // Nothing is completed inside matchers, inside a string, or after a character that is not part of a name.
-  if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
+  if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (beginning === '' && head !== ''))
     return completeFromValues([])
   const { metrics } = await directories.now(signal)
   const names = [...metrics.keys()].filter((name) => /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)).sort()
-  return completeFromValues(ranked(names, begun).map((name) => head + name))
+  return completeFromValues(ranked(names, beginning).map((name) => head + name))
 }
 
 /** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The caller checks the text before it. */
@@ -77,12 +77,12 @@ async function completeMatch(
   { source }: Sources,
   signal: AbortSignal,
 ): Promise<Completion> {
-  const found = begunMatcher.exec(typed)
-  if (found === null || typed.length > 2000) return completeFromValues([])
-  const [, head = '', label, operator = '=', begun = '', name = ''] = found
+  const match = begunMatcher.exec(typed)
+  if (match === null || typed.length > 2000) return completeFromValues([])
+  const [, head = '', label, operator = '=', begun = '', name = ''] = match
   const before = head.trim()
-  const written = before.startsWith('{') ? `${before}}` : before
-  if (valueOr(() => parseMatchers(written), undefined, 'invalid') === undefined) return completeFromValues([])
+  const selectorText = before.startsWith('{') ? `${before}}` : before
+  if (valueOr(() => parseMatchers(selectorText), undefined, 'invalid') === undefined) return completeFromValues([])
   if (metricSegment(metric) === undefined) return completeFromValues([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
@@ -91,7 +91,7 @@ async function completeMatch(
     )
   }
   const labels = await source.labels(metric, signal)
-  return completeFromValues(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
+  return completeFromValues(ranked([...labels].sort(), name).map((label) => `${head}${formatLabel(label)}="`))
 }
 
 const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'

@@ -70,17 +70,17 @@ const metricsShape = {
 }
 
 /** Checks that the options fit the source, and that there is only one kind of credentials. */
-function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
+function checkMetrics(mountOptions: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
-  if (given.source !== 'self') {
-    if (given.url === undefined)
+  if (mountOptions.source !== 'self') {
+    if (mountOptions.url === undefined)
       refuse('url', 'The key is missing.', 'Add it: the address of Prometheus, such as "http://127.0.0.1:9090".')
-    if (given.bearer !== undefined && given.basic !== undefined)
+    if (mountOptions.bearer !== undefined && mountOptions.basic !== undefined)
       refuse('basic', 'There are two kinds of credentials.', 'Remove "bearer" or "basic".')
     return
   }
   for (const key of ['url', 'allow', 'allowAddresses', 'bearer', 'basic'] as const)
-    if (given[key] !== undefined)
+    if (mountOptions[key] !== undefined)
       refuse(
         key,
         'With "source": "self" the server measures itself, so this key has no use.',

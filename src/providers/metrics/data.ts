@@ -24,11 +24,11 @@ function toJsonNumber(value: number): number | string {
 }
 
 /** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */
-export function formatJson(shown: ShownAnswer): string {
-  const { query, type, help, unit, start, end, step, series, total, notes } = shown
+export function formatJson(answer: ShownAnswer): string {
+  const { query, type, help, unit, start, end, step, series, total, notes } = answer
   const isThinned = series.some((one) => one.points > one.times.length)
   const head = {
-    summary: describeSeries(shown),
+    summary: describeSeries(answer),
     query,
     ...defined({ type, help, unit }),
     ...(step === 0 ? { time: formatUnixTime(end) } : { start: formatUnixTime(start), end: formatUnixTime(end), step }),
@@ -46,7 +46,7 @@ export function formatJson(shown: ShownAnswer): string {
 }
 
 function formatSeries({ labels, summary, gaps, points, times, values }: ShownSeries, step: number): string {
-  const told = {
+  const json = {
     labels: Object.fromEntries(labels),
     ...(summary === undefined || step === 0 ? {} : { summary: formatSummary(summary) }),
     ...(gaps.length === 0 ? {} : { gaps: gapsIn(gaps) }),
@@ -54,7 +54,7 @@ function formatSeries({ labels, summary, gaps, points, times, values }: ShownSer
     ...(points > times.length ? { pointsInAll: points } : {}),
   }
   const pairs = Array.from(times, (time, index) => [round(time), toJsonNumber(values[index] ?? Number.NaN)])
-  return JSON.stringify({ ...told, points: pairs })
+  return JSON.stringify({ ...json, points: pairs })
 }
 
 /** Rounds a time to milliseconds. */
@@ -88,8 +88,8 @@ function gapsIn(gaps: readonly Gap[]) {
  * Describes the series in sentences: their number; of the first ones, the last value, and the trend or the growth; and advice for the next
  * request.
  */
-export function describeSeries(shown: ShownAnswer): string {
-  const { query, type, series, total, start, end, step } = shown
+export function describeSeries(answer: ShownAnswer): string {
+  const { query, type, series, total, start, end, step } = answer
   const when =
     step === 0
       ? `at ${formatUnixTime(round(end))}`
@@ -99,10 +99,10 @@ export function describeSeries(shown: ShownAnswer): string {
     total > series.length ? `${series.length} of ${total} series` : total === 1 ? '1 series' : `${total} series`
   const head = `${query}${kind}: ${total === 0 ? 'no samples' : some} ${when}.`
   const { own } = distinctLabels(series)
-  const format = createValueFormat(shown.unit)
+  const format = createValueFormat(answer.unit)
   const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
   const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
-  return [head, ...each, ...rest, ...queryAdvice(shown)].join(' ')
+  return [head, ...each, ...rest, ...queryAdvice(answer)].join(' ')
 }
 
 function sentence(
@@ -127,12 +127,12 @@ function sentence(
 }
 
 function queryAdvice({ total, series, step, type, notes, withoutQueries = false }: ShownAnswer): readonly string[] {
-  const left = total - series.length
+  const omittedCount = total - series.length
   return [
     ...(total === 0 && step > 0 && notes.length === 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
-    ...(left > 0
+    ...(omittedCount > 0
       ? [
-          `${left} series are left out: select fewer by their labels${withoutQueries ? '' : ', or aggregate in a query'}.`,
+          `${omittedCount} series are left out: select fewer by their labels${withoutQueries ? '' : ', or aggregate in a query'}.`,
         ]
       : []),
     ...(type === 'counter' && total > 0 && !withoutQueries

@@ -50,26 +50,26 @@ export type DirectoryCache = ReturnType<typeof createDirectoryCache>
 
 /** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
 export function createDirectoryCache(source: MetricSource) {
-  let known: Directory | undefined
+  let directory: Directory | undefined
   const loading = singleFlight(async () => {
     // The load is shared, so the abort of one caller does not cancel it. The source has its own time-out.
     const metrics = await source.metrics(new AbortController().signal)
-    known = directoryOf(metrics, source.page !== undefined)
-    return known
+    directory = directoryOf(metrics, source.page !== undefined)
+    return directory
   })
   const renew = (signal: AbortSignal): Promise<Directory> => untilAborted(loading.run(), signal)
   /** Returns the cached list, or loads it again if it is too old. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
-    return known !== undefined && ageOf(known) < maxAgeMs ? known : renew(signal)
+    return directory !== undefined && ageOf(directory) < maxAgeMs ? directory : renew(signal)
   }
   return {
     now,
     renew,
     /** Finds a metric. If it is unknown, and the list is older than {@link maxAgeMissingMs}, the list is loaded again. */
     find: async (name: string, signal: AbortSignal): Promise<Metric | undefined> => {
-      const found = (await now(signal)).metrics.get(name)
-      if (found !== undefined || (known !== undefined && ageOf(known) < maxAgeMissingMs)) return found
+      const metric = (await now(signal)).metrics.get(name)
+      if (metric !== undefined || (directory !== undefined && ageOf(directory) < maxAgeMissingMs)) return metric
       return (await renew(signal)).metrics.get(name)
     },
   }

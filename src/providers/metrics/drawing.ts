@@ -15,7 +15,7 @@ export interface ValueAxis {
 }
 
 /** Approximate number of marks on an axis of values. */
-const wanted = 5
+const tickCount = 5
 
 /** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
@@ -23,7 +23,7 @@ export function valueAxis(min: number, max: number, format: ValueFormat): ValueA
   // The axis includes zero when the values are near zero.
   if (low > 0 && low <= (high - low) * 1.5) low = 0
   if (high < 0 && -high <= (high - low) * 1.5) high = 0
-  const step = roundStep((high - low) / wanted, format.binary)
+  const step = roundStep((high - low) / tickCount, format.binary)
   low = Math.floor(low / step + 1e-9) * step
   high = Math.ceil(high / step - 1e-9) * step
   const count = Math.min(20, Math.round((high - low) / step))
@@ -105,8 +105,8 @@ type Attributes = Readonly<Record<string, string | number>>
 
 /** Formats an element. Its content must already be markup. */
 export function formatElement(name: string, attributes: Attributes, ...content: readonly string[]): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`)
-  const head = `<${name}${written.join('')}`
+  const attributeText = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`)
+  const head = `<${name}${attributeText.join('')}`
   return content.length === 0 ? `${head}/>` : `${head}>${content.join('')}</${name}>`
 }
 
@@ -127,9 +127,9 @@ const characterWidth = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
 export function cutToWidth(text: string, size: number, width: number): string {
   if (estimateTextWidth(text, size) <= width) return text
   let left = width / size - 1
-  const kept = Array.from(text).findIndex((character) => {
+  const index = Array.from(text).findIndex((character) => {
     left -= characterWidth(character)
     return left < 0
   })
-  return `${Array.from(text).slice(0, kept).join('').trimEnd()}…`
+  return `${Array.from(text).slice(0, index).join('').trimEnd()}…`
 }

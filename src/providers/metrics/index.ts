@@ -69,14 +69,14 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
 
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
-    const wanted = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
-    if ('at' in wanted.when)
+    const request = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
+    if ('at' in request.when)
       throw invalid('Series need a range of time. Write "start", or leave out "end".', 'parameter', {
         parameter: 'start',
       })
     const selector = { metric: metric.name, matchers }
-    const answer = await source.select(selector, wanted.when, signal)
-    return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })
+    const answer = await source.select(selector, request.when, signal)
+    return contentOf(answer, request, { query: formatSelector(selector), ...metric })
   }
 
   const showQuery = async (params: Params, { signal }: Context): Promise<TextContent> => {
@@ -88,9 +88,9 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       })
     if (query.length > maxQueryLength)
       throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'parameter', { parameter: 'query' })
-    const wanted = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
-    const answer = await source.query(query, wanted.when, signal)
-    return contentOf(answer, wanted, { query })
+    const request = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
+    const answer = await source.query(query, request.when, signal)
+    return contentOf(answer, request, { query })
   }
 
   const contentOf = (
@@ -103,17 +103,17 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const series = downsampleAnswer(answer, { step, isCounter: about.type === 'counter', ...limits })
     const { query, type, help, unit } = about
     const facts = defined({ type, help })
-    const shown: ShownAnswer = {
+    const shownAnswer: ShownAnswer = {
       ...{ query, ...facts, ...defined({ unit }) },
       ...{ start, end, step, series, total: answer.total, notes: answer.notes },
       withoutQueries: source.query === undefined,
     }
-    if (form === 'csv') return { mimeType: 'text/csv', text: formatCsv(shown) }
-    if (form === 'chart') return { mimeType: 'image/svg+xml', text: formatChart(shown) }
-    return { mimeType: jsonType, text: formatJson(shown) }
+    if (form === 'csv') return { mimeType: 'text/csv', text: formatCsv(shownAnswer) }
+    if (form === 'chart') return { mimeType: 'image/svg+xml', text: formatChart(shownAnswer) }
+    return { mimeType: jsonType, text: formatJson(shownAnswer) }
   }
 
-  const read = async (path: string, params: Params, context: Context): Promise<TextContent> => {
+  const readPath = async (path: string, params: Params, context: Context): Promise<TextContent> => {
     context.signal.throwIfAborted()
     if (path === 'query') return showQuery(params, context)
     const page = pageNames.find((name) => name === path)
@@ -137,8 +137,8 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     },
     stat: async (path, { signal }) => {
       const { entries } = await directories.now(signal)
-      const found = entries[firstBehind(entries, path) - 1]
-      if (found?.path === path) return found
+      const previous = entries[firstBehind(entries, path) - 1]
+      if (previous?.path === path) return previous
       const name = metricNameAt(path)
       // A new metric exists even if the cached list does not contain it yet.
       const metric = name === undefined ? undefined : await directories.find(name, signal)
@@ -146,7 +146,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       if (entry === undefined) throw notFound('no such metric')
       return entry
     },
-    read: async ({ path, params }, context) => [versioned(await read(path, params, context))],
+    read: async ({ path, params }, context) => [versioned(await readPath(path, params, context))],
     templates: async () =>
       source.query === undefined
         ? metricTemplates.filter(({ template }) => template !== queryTemplate)
@@ -262,9 +262,9 @@ function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
     labels: async (metric, signal) => (isAllowed(metric) ? source.labels(metric, signal) : []),
     values: async (metric, label, signal) => {
       if (!isAllowed(metric)) return []
-      const found = await source.values(metric, label, signal)
+      const values = await source.values(metric, label, signal)
       // Versions of Prometheus before 2.24 return the values of all metrics.
-      return label === '__name__' ? found.filter(isAllowed) : found
+      return label === '__name__' ? values.filter(isAllowed) : values
     },
     ...defined({ close }),
   }

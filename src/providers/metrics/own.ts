@@ -21,8 +21,8 @@ export function measureProcess() {
   const delays = (): readonly MetricFamily[] => {
     // The previous window is complete, while the current one may have just begun. The histogram holds the time between two timer ticks, which
     // equals the resolution when there is no delay.
-    const seconds = (read: (of: Delays) => number) =>
-      Math.max(0, Math.max(read(current), read(former)) / 1e9 - resolutionMs / 1000)
+    const seconds = (delayOf: (of: Delays) => number) =>
+      Math.max(0, Math.max(delayOf(current), delayOf(former)) / 1e9 - resolutionMs / 1000)
     return [
       gauge(
         'nodejs_eventloop_lag_p99_seconds',

@@ -91,8 +91,11 @@ function targetsIn(data: unknown): MetricFacts {
 }
 
 function page(name: string, items: readonly unknown[]): MetricFacts {
-  const left = items.length - most
-  return { ...(left > 0 ? { omitted: { [name]: left, of: items.length } } : {}), [name]: items.slice(0, most) }
+  const omittedCount = items.length - most
+  return {
+    ...(omittedCount > 0 ? { omitted: { [name]: omittedCount, of: items.length } } : {}),
+    [name]: items.slice(0, most),
+  }
 }
 
 function listIn(value: unknown, key: string): readonly MetricFacts[] {
@@ -148,7 +151,7 @@ const level = 3
  */
 export function createElementReader(take: (json: Uint8Array) => void) {
   /** Open braces and brackets of the outermost levels. */
-  const opened: number[] = []
+  const brackets: number[] = []
   let depth = 0
   let inString = false
   let escaped = false
@@ -156,7 +159,7 @@ export function createElementReader(take: (json: Uint8Array) => void) {
   const rest: Uint8Array[] = []
 
   const isElementStart = () =>
-    depth === level && opened[0] === openBrace && opened[1] === openBrace && opened[2] === openBracket
+    depth === level && brackets[0] === openBrace && brackets[1] === openBrace && brackets[2] === openBracket
 
   return {
     push: (chunk: Uint8Array): void => {
@@ -174,7 +177,7 @@ export function createElementReader(take: (json: Uint8Array) => void) {
             element = []
             from = at
           }
-          if (depth < level) opened[depth] = byte
+          if (depth < level) brackets[depth] = byte
           depth++
         } else if (byte === closeBrace || byte === closeBracket) {
           depth--
@@ -185,9 +188,9 @@ export function createElementReader(take: (json: Uint8Array) => void) {
           from = at + 1
         }
       }
-      const left = chunk.subarray(from)
-      if (element === undefined) rest.push(left)
-      else element.push(left)
+      const restBytes = chunk.subarray(from)
+      if (element === undefined) rest.push(restBytes)
+      else element.push(restBytes)
     },
     /** Returns the JSON around the elements, with a `0` in place of each. */
     end: (): string => Buffer.concat(element === undefined ? rest : [...rest, ...element]).toString('utf8'),

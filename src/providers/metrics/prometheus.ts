@@ -56,9 +56,9 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const reader = createElementReader((json) => {
       // Series beyond the limit are counted, but not parsed.
       if (++total > maxSeries) return
-      const found = seriesIn(parseJsonAnswer(json))
-      if (found === 'histogram') histograms++
-      else series.push(found)
+      const seriesList = seriesIn(parseJsonAnswer(json))
+      if (seriesList === 'histogram') histograms++
+      else series.push(seriesList)
     })
     const { status } = await client({ ...request, post: true }, reader.push)
     const { data, warnings } = successOf(status, parseJsonAnswer(reader.end()), written)
@@ -102,7 +102,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   return {
     intervalSeconds: options.intervalSeconds,
     metrics: async (signal) => {
-      const [found, facts] = await Promise.all([
+      const [labelName, facts] = await Promise.all([
         names('label/__name__/values', [], signal),
         // Metadata is optional: some compatible services do not have it.
         get('metadata', [], signal).catch((error: unknown) => {
@@ -110,13 +110,13 @@ export function prometheus(options: PrometheusOptions): QuerySource {
           throw error
         }),
       ])
-      return found.map((name) => describeMetric(name, facts))
+      return labelName.map((name) => describeMetric(name, facts))
     },
     select: (selector: Selector, span, signal) => at(formatSelector(selector), span, signal, 'match'),
     query: (text, when, signal) => at(text, when, signal, 'query'),
     labels: async (metric, signal) => {
-      const found = await names('labels', [['match[]', formatSelector({ metric, matchers: [] })]], signal)
-      return found.filter((name) => name !== '__name__')
+      const labels = await names('labels', [['match[]', formatSelector({ metric, matchers: [] })]], signal)
+      return labels.filter((name) => name !== '__name__')
     },
     values: (metric, label, signal) =>
       // Only classic label names are put into a path: others need escaping, which differs between versions.
@@ -200,11 +200,11 @@ const maxHelp = 500
 function describeMetric(name: string, facts: unknown): Metric {
   const families = familyNames(name)
   const [fact] = families.flatMap((family) => {
-    const told = memberOf(facts, family)
-    return Array.isArray(told) && told.length > 0 ? [(told as readonly unknown[])[0]] : []
+    const member = memberOf(facts, family)
+    return Array.isArray(member) && member.length > 0 ? [(member as readonly unknown[])[0]] : []
   })
-  const [type, help, told] = ['type', 'help', 'unit'].map((key) => memberOf(fact, key))
-  const unit = typeof told === 'string' && told !== '' ? told : unitIn(name)
+  const [type, help, metadata] = ['type', 'help', 'unit'].map((key) => memberOf(fact, key))
+  const unit = typeof metadata === 'string' && metadata !== '' ? metadata : unitIn(name)
   const text =
     typeof help === 'string'
       ? help
@@ -221,8 +221,8 @@ function describeMetric(name: string, facts: unknown): Metric {
 }
 
 /** Returns the type of a metric. Parts of histograms and summaries are counters, and so are metrics of unknown type whose names end in `_total`. */
-function typeIn(name: string, told: unknown): MetricType {
-  const type = types.has(told) ? (told as MetricType) : 'unknown'
+function typeIn(name: string, typeText: unknown): MetricType {
+  const type = types.has(typeText) ? (typeText as MetricType) : 'unknown'
   const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)
   return isPart || (type === 'unknown' && name.endsWith('_total')) ? 'counter' : type
 }

@@ -65,10 +65,10 @@ type TokenContext = 'expression' | 'braces' | 'brackets'
 type ScannedToken = Omit<Token, 'at'> & { readonly length: number }
 
 function nextToken(match: (pattern: RegExp) => string | undefined, inside: TokenContext): ScannedToken | undefined {
-  const found = (kind: Kind, text: string): ScannedToken => ({ kind, text, value: text, length: text.length })
+  const token = (kind: Kind, text: string): ScannedToken => ({ kind, text, value: text, length: text.length })
   if (inside !== 'brackets') {
     const name = match(inside === 'braces' ? patterns.label : patterns.metric)
-    if (name !== undefined) return found('name', name)
+    if (name !== undefined) return token('name', name)
     const quoted = match(patterns.string)
     if (quoted !== undefined) {
       const value = stringIn(quoted)
@@ -79,11 +79,11 @@ function nextToken(match: (pattern: RegExp) => string | undefined, inside: Token
   }
   if (inside !== 'braces') {
     const number = numberAt(match)
-    if (number !== undefined) return found('number', number)
+    if (number !== undefined) return token('number', number)
   }
   const symbols = { expression: patterns.symbol, braces: patterns.matcherSymbol, brackets: patterns.rangeSymbol }
   const symbol = match(symbols[inside])
-  return symbol === undefined ? undefined : found('symbol', symbol)
+  return symbol === undefined ? undefined : token('symbol', symbol)
 }
 
 /** Returns the longer match of a duration and a number, because `1e5` and `1m` begin alike. */
@@ -102,9 +102,9 @@ function stringIn(quoted: string): string | undefined {
     /\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))/g,
     (_, hex?: string, octal?: string, four?: string, eight?: string, one?: string) => {
       if (one !== undefined) {
-        const known = Object.hasOwn(promqlEscapes, one) ? promqlEscapes[one] : undefined
-        isWrong ||= known === undefined
-        return known ?? ''
+        const character = Object.hasOwn(promqlEscapes, one) ? promqlEscapes[one] : undefined
+        isWrong ||= character === undefined
+        return character ?? ''
       }
       const byte = hex === undefined ? octal && Number.parseInt(octal, 8) : Number.parseInt(hex, 16)
       const point = typeof byte === 'number' ? byte : Number.parseInt(four ?? eight ?? '', 16)

@@ -45,9 +45,9 @@ export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, 
   ) => {
     const encoded = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString()
     const query = post || encoded === '' ? '' : `?${encoded}`
-    const asked = httpUrlBelow(base, `api/v1/${path}${query}`)
+    const url = httpUrlBelow(base, `api/v1/${path}${query}`)
     const response = await sendGuarded(guard, {
-      url: asked,
+      url: url,
       signal,
       headers: {
         Accept: 'application/json',
@@ -59,7 +59,7 @@ export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, 
     })
     try {
       let length = 0
-      for await (const chunk of decompressBody(response, asked, maxBytes)) {
+      for await (const chunk of decompressBody(response, url, maxBytes)) {
         length += chunk.length
         if (length > maxBytes) throw tooLong(maxBytes)
         take(chunk)
@@ -122,9 +122,9 @@ export function prometheusError(
   written: 'query' | 'match' | undefined,
 ): ResourceError {
   const type = body?.errorType
-  const said = typeof body?.error === 'string' ? body.error : ''
-  if (type === 'bad_data' && written !== undefined) return written === 'query' ? badQuery(said) : badSelection()
-  if (type === 'execution') return failedQuery(said)
+  const message = typeof body?.error === 'string' ? body.error : ''
+  if (type === 'bad_data' && written !== undefined) return written === 'query' ? badQuery(message) : badSelection()
+  if (type === 'execution') return failedQuery(message)
   if (type === 'timeout') return queryTooLargeError('exceeds the time-out of Prometheus')
   if (status >= 300 && status < 400)
     return unavailable('Prometheus redirects, and redirects are not followed: set "url" to the target.')
@@ -148,16 +148,16 @@ export function malformedAnswerError(): ResourceError {
   )
 }
 
-function badQuery(said: string): ResourceError {
-  if (/invalid expression type/.test(said))
+function badQuery(message: string): ResourceError {
+  if (/invalid expression type/.test(message))
     return invalid(
       'The query does not give one number at each step. Put a function such as rate(…) around a range such as x[5m], and do not use strings.',
       'parameter',
       { parameter: 'query' },
     )
   // Prometheus writes `invalid parameter "query": 1:5: parse error: …`.
-  const words = /parse error: ([\s\S]*)$/.exec(said)?.[1]
-  const position = /(\d+):(\d+): parse error/.exec(said)
+  const words = /parse error: ([\s\S]*)$/.exec(message)?.[1]
+  const position = /(\d+):(\d+): parse error/.exec(message)
   const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`
   if (words === undefined)
     return invalid(
@@ -176,16 +176,16 @@ function badSelection(): ResourceError {
   )
 }
 
-function failedQuery(said: string): ResourceError {
-  if (/too many samples|exceeds? (?:the )?limit|maximum/i.test(said))
+function failedQuery(message: string): ResourceError {
+  if (/too many samples|exceeds? (?:the )?limit|maximum/i.test(message))
     return queryTooLargeError('exceeds the limit of samples of Prometheus')
-  if (/many-to-many|multiple matches|duplicate series/i.test(said))
+  if (/many-to-many|multiple matches|duplicate series/i.test(message))
     return invalid(
       'The query joins series that do not match one to one: add on(…) or ignoring(…), and group_left or group_right.',
       'parameter',
       { parameter: 'query' },
     )
-  if (/same labelset/i.test(said))
+  if (/same labelset/i.test(message))
     return invalid(
       'The query makes several series with the same labels: keep a label that tells them apart.',
       'parameter',

@@ -70,8 +70,8 @@ export function createHistory() {
   const lineOf = (name: string, labels: Readonly<Record<string, string>>): Line | undefined => {
     const all = [['__name__', name], ...Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))] as const
     const key = JSON.stringify(all)
-    const known = lines.get(key)
-    if (known !== undefined || lines.size >= mostKept) return known
+    const previousLine = lines.get(key)
+    if (previousLine !== undefined || lines.size >= mostKept) return previousLine
     const line: Line = { labels: new Map(all), times: [], values: [] }
     lines.set(key, line)
     return line
@@ -124,8 +124,8 @@ export function pointsIn({ labels, times, values }: Line, { start, end, step }: 
   const indexes = [...times.keys()].filter((index) => (times[index] ?? 0) >= start && (times[index] ?? 0) <= end)
   const stepOf = (index: number | undefined) =>
     index === undefined ? Number.NaN : Math.floor(((times[index] ?? 0) - start) / step)
-  const shown =
+  const positions =
     step <= intervalSeconds * 1.5 ? indexes : indexes.filter((one, at) => stepOf(one) !== stepOf(indexes[at + 1]))
-  const pick = (from: readonly number[]) => Float64Array.from(shown, (index) => from[index] ?? Number.NaN)
+  const pick = (from: readonly number[]) => Float64Array.from(positions, (index) => from[index] ?? Number.NaN)
   return { labels, times: pick(times), values: pick(values) }
 }

@@ -94,8 +94,8 @@ export function downsample(
 ): readonly number[] {
   const count = times.length
   if (count <= most) return Array.from(times, (_, index) => index)
-  const kept = new Set([0, count - 1, ...keep.slice(0, Math.floor(most / 4))])
-  const buckets = Math.floor((most - kept.size) / 2)
+  const indexes = new Set([0, count - 1, ...keep.slice(0, Math.floor(most / 4))])
+  const buckets = Math.floor((most - indexes.size) / 2)
   const start = times[0] ?? 0
   const length = ((times[count - 1] ?? 0) - start) / buckets || 1
   const lows = new Int32Array(buckets).fill(-1)
@@ -108,8 +108,8 @@ export function downsample(
     if (low === -1 || value < (values[low] ?? 0) || isFirstNumber(value, values[low])) lows[bucket] = index
     if (high === -1 || value > (values[high] ?? 0) || isFirstNumber(value, values[high])) highs[bucket] = index
   }
-  for (const index of [...lows, ...highs]) if (index !== -1) kept.add(index)
-  return [...kept].sort((a, b) => a - b)
+  for (const index of [...lows, ...highs]) if (index !== -1) indexes.add(index)
+  return [...indexes].sort((a, b) => a - b)
 }
 
 /** Whether a value is a number and the candidate so far is NaN. */

@@ -72,9 +72,9 @@ function createMatcherScanner(text: string) {
   /** Skips white space, then takes the match of a sticky pattern. */
   const take = (pattern: RegExp) => {
     space()
-    const found = match(pattern)
-    at += found?.length ?? 0
-    return found
+    const token = match(pattern)
+    at += token?.length ?? 0
+    return token
   }
   return {
     take,
@@ -86,8 +86,8 @@ function createMatcherScanner(text: string) {
     quoted: () => {
       const raw = take(/`[^`]*`/y)
       if (raw !== undefined) return raw.slice(1, -1)
-      const found = take(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y)
-      return found === undefined ? undefined : unescaped(found.slice(1, -1))
+      const literal = take(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y)
+      return literal === undefined ? undefined : unescaped(literal.slice(1, -1))
     },
     at: () => at,
     atEnd: () => {
@@ -109,8 +109,8 @@ function unescaped(text: string): string {
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
     (_, four?: string, eight?: string, one?: string) => {
       const code = four ?? eight
-      const known = one === undefined ? undefined : promqlEscapes[one]
-      if (known !== undefined) return known
+      const character = one === undefined ? undefined : promqlEscapes[one]
+      if (character !== undefined) return character
       const point = code === undefined ? Number.NaN : Number.parseInt(code, 16)
       if (!(point <= 0x10ffff) || (point >= 0xd800 && point <= 0xdfff))
         throw wrong('has an unknown escape: write \\\\ for a backslash')
@@ -121,10 +121,10 @@ function unescaped(text: string): string {
 
 /** Formats a selector in PromQL, with every name and value quoted as needed, so that none can inject syntax. */
 export function formatSelector({ metric, matchers }: Selector): string {
-  const named = classicMetric.test(metric) ? metric : ''
-  const all = named === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
+  const metricName = classicMetric.test(metric) ? metric : ''
+  const all = metricName === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
   const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quoteValue(value)}`)
-  return texts.length === 0 ? named : `${named}{${texts.join(',')}}`
+  return texts.length === 0 ? metricName : `${metricName}{${texts.join(',')}}`
 }
 
 export function formatLabel(label: string): string {

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { formatSampleValue } from '../../core/kit/sample-value.ts'
 
 /** Units at the end of metric names, by the conventions of Prometheus and OpenMetrics. */
-const known: ReadonlySet<string> = new Set([
+const unitNames: ReadonlySet<string> = new Set([
   ...['seconds', 'milliseconds', 'microseconds', 'nanoseconds', 'minutes', 'hours', 'days'],
   ...['bytes', 'bits', 'ratio', 'percent', 'celsius', 'kelvin', 'meters', 'volts', 'amperes', 'joules', 'watts'],
   ...['grams', 'hertz'],
@@ -15,7 +15,7 @@ const endings = /_(?:total|sum|bucket|created|max|min)$/
 export function unitIn(name: string): string | undefined {
   if (/_count$|(?:start_time|boot_time|timestamp|date)_seconds$/.test(name)) return undefined
   const last = name.replace(endings, '').split(/[_.]/).at(-1) ?? ''
-  return known.has(last) ? last : undefined
+  return unitNames.has(last) ? last : undefined
 }
 
 /** Returns the names under which metadata may describe a metric: its own, and that without a suffix such as `_bucket` or `_total`. */

@@ -151,11 +151,11 @@ function isLike(text: readonly string[], parts: readonly string[]): boolean {
   let [at, part] = [0, 0]
   let retry: { at: number; readonly part: number } | undefined
   while (at < text.length) {
-    const wanted = parts[part]
-    if (wanted === '%') {
+    const pattern = parts[part]
+    if (pattern === '%') {
       part++
       retry = { at, part }
-    } else if (wanted === '_' || (wanted !== undefined && wanted.replace(/^\\(?=[\s\S])/u, '') === text[at])) {
+    } else if (pattern === '_' || (pattern !== undefined && pattern.replace(/^\\(?=[\s\S])/u, '') === text[at])) {
       at++
       part++
     } else if (retry !== undefined) {
@@ -164,7 +164,7 @@ function isLike(text: readonly string[], parts: readonly string[]): boolean {
       part = retry.part
     } else return false
   }
-  return parts.slice(part).every((left) => left === '%')
+  return parts.slice(part).every((character) => character === '%')
 }
 
 /** SQL statements that create a read-only account. `hikidashi init --sql mysql` prints them. */

@@ -24,8 +24,8 @@ export const source = defineSourceSchema({
   effects: serverEffects,
 })
 
-export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
-  const options = await serverOptions(given, folder)
+export const open: OpenSource<typeof source> = async (mountOptions, { folder, log }) => {
+  const options = await serverOptions(mountOptions, folder)
   const [{ mysql }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
   return sliced(await mysql({ ...options, log }))
 }

@@ -51,7 +51,7 @@ export async function readForeignKeys(
   if (keys.size === 0) return []
   const all = [...keys.values()]
   const rules = await readRules(query, all)
-  const seen = await readSeen(query, all, served)
+  const visibleKeys = await readSeen(query, all, served)
   return all.map((parts): ForeignKeyConstraint => {
     const [name, schema, table, , parentSchema, parent] = (parts[0] ?? []).map(String)
     const from = { schema: schema ?? '', name: table ?? '' }
@@ -61,7 +61,8 @@ export async function readForeignKeys(
       ...{ name: name ?? '', from, columns: parts.map((part) => String(part[3])), onUpdate, onDelete },
       to: { ...to, columns: parts.map((part) => String(part[6])) },
       isOtherSeen: [...parts].every(
-        (part) => seen.has(columnId(part[1], part[2], part[3])) && seen.has(columnId(part[4], part[5], part[6])),
+        (part) =>
+          visibleKeys.has(columnId(part[1], part[2], part[3])) && visibleKeys.has(columnId(part[4], part[5], part[6])),
       ),
     }
   })
@@ -89,11 +90,11 @@ const columnId = (...names: readonly unknown[]) => JSON.stringify(names.map(Stri
 async function readSeen(
   query: MysqlSession['query'],
   keys: readonly (readonly Cells[])[],
-  served: readonly string[] | undefined,
+  schemas: readonly string[] | undefined,
 ): Promise<ReadonlySet<string>> {
   const ends = keys.flatMap(([part]) => [[part?.[1], part?.[2]] as const, [part?.[4], part?.[5]] as const])
   const tables = placeholdersFor([...new Set(ends.map(([, table]) => String(table)))])
-  const within = servedSchemaCondition('TABLE_SCHEMA', served)
+  const within = servedSchemaCondition('TABLE_SCHEMA', schemas)
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
       WHERE ${within.sql} AND TABLE_NAME IN (${tables.sql}) AND ${readableColumnCondition}`,

@@ -41,7 +41,7 @@ const away: Readonly<Record<number, string>> = {
 const ends = new Set([1053, 1927, 4031, 1152, 1158, 1159, 1160, 1161])
 
 /** Error numbers for an object that was dropped, or became invisible, after it was looked up. */
-const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
+const goneCodes = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
 
 /** Error numbers for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
@@ -120,7 +120,7 @@ export function statementError(error: unknown): ResourceError {
   const [number, code] = [serverErrorNumber(error), mysqlErrorCode(error)]
   // Errors without a server error number concern the connection only.
   if (number === undefined || ends.has(number)) return connectionEndedError()
-  if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
+  if (goneCodes.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.
   if (message === undefined)

@@ -127,10 +127,10 @@ async function readFingerprint(
   schemas: readonly string[] | undefined,
 ): Promise<string> {
   const all = [...parts, ...(isMaria ? [] : partsOfMysql)]
-  const served = all.map(([, , column]) => servedSchemaCondition(column, schemas))
+  const conditions = all.map(([, , column]) => servedSchemaCondition(column, schemas))
   const rows = await query(
-    all.map((part, i) => sum(part, served[i]?.sql ?? '')).join(' UNION ALL '),
-    served.flatMap(({ values }) => values),
+    all.map((part, i) => sum(part, conditions[i]?.sql ?? '')).join(' UNION ALL '),
+    conditions.flatMap(({ values }) => values),
   )
   return rows.flat().map(String).join(' ')
 }
@@ -143,11 +143,11 @@ async function readStamps(
   { query }: MysqlSession,
   { schemas, only, views }: SelectionOptions,
 ): Promise<ReadonlyMap<string, string>> {
-  const served = servedSchemaCondition('TABLE_SCHEMA', schemas)
+  const condition = servedSchemaCondition('TABLE_SCHEMA', schemas)
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, UPDATE_TIME,
-            IF(UPDATE_TIME >= NOW() - INTERVAL 2 SECOND, NOW(6), '') FROM information_schema.TABLES WHERE ${served.sql}`,
-    served.values,
+            IF(UPDATE_TIME >= NOW() - INTERVAL 2 SECOND, NOW(6), '') FROM information_schema.TABLES WHERE ${condition.sql}`,
+    condition.values,
   )
   const stampOf = (row: (typeof rows)[number]) => `${String(row[4])} ${String(row[5])}`
   const latest = rows.map(stampOf).sort().at(-1) ?? ''

@@ -45,18 +45,18 @@ export async function readCatalogPage(
   if (selected === undefined) return []
   const { schema, name } = selected
   const namesIn = async (of: 'TABLE' | 'ROUTINE', from: string, condition: string) => {
-    const served = servedSchemaCondition(`${of}_SCHEMA`, options.schemas)
+    const schemaCondition = servedSchemaCondition(`${of}_SCHEMA`, options.schemas)
     const within = [
       ...(schema === undefined ? [] : [[`${of}_SCHEMA = ?`, schema] as const]),
       ...(name === undefined ? [] : [[`${of}_NAME = ?`, name] as const]),
     ]
     const rows = await query(
       `SELECT DISTINCT ${exact(`${of}_SCHEMA`)}, ${exact(`${of}_NAME`)} FROM information_schema.${from}
-        WHERE ${[served.sql, ...within.map(([one]) => one)].join(' AND ')} AND ${condition}`,
-      [...served.values, ...within.map(([, value]) => value)],
+        WHERE ${[schemaCondition.sql, ...within.map(([one]) => one)].join(' AND ')} AND ${condition}`,
+      [...schemaCondition.values, ...within.map(([, value]) => value)],
     )
-    const found = rows.map(([at, own]): ObjectName => ({ schema: String(at), name: String(own) }))
-    return new Map(found.map((one) => [objectNameKey(one), one]))
+    const names = rows.map(([at, own]): ObjectName => ({ schema: String(at), name: String(own) }))
+    return new Map(names.map((one) => [objectNameKey(one), one]))
   }
   const tables = await namesIn('TABLE', 'COLUMNS', readableColumnCondition)
   const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutineCondition)
@@ -81,14 +81,14 @@ export async function readCatalogPage(
     const id = objectNameKey(item)
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}
     if (!tables.has(id)) return [{ ...item, ...isRoutine }]
-    const found = facts.get(id)
+    const tableFacts = facts.get(id)
     // The table may have been dropped in between: then the most likely kind is used.
-    const kind = found?.kind ?? 'table'
+    const kind = tableFacts?.kind ?? 'table'
     return [
       {
         ...{ ...item, relation: kind, ...isRoutine },
-        ...(found !== undefined && mayServeRows(kind, found.engine, options.views) ? { rows: true } : {}),
-        ...(found?.comment === undefined ? {} : { comment: found.comment }),
+        ...(tableFacts !== undefined && mayServeRows(kind, tableFacts.engine, options.views) ? { rows: true } : {}),
+        ...(tableFacts?.comment === undefined ? {} : { comment: tableFacts.comment }),
       },
     ]
   })
@@ -164,15 +164,17 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
     return await session.transaction(async (run) => {
       const types = await typesOf(run, relation, options)
       const key = keyNames.map((name) => requireColumnType(types, name))
-      const shown = columns.map((name) => requireColumnType(types, name))
-      const told = isShown
+      const columnTypes = columns.map((name) => requireColumnType(types, name))
+      const bounds = isShown
         ? only?.map((text, i) => (key[i] === undefined ? text : shownValueToKey(text, key[i])))
         : only
-      const bound = boundBy(key, told ?? after, only === undefined)
+      const bound = boundBy(key, bounds ?? after, only === undefined)
       if (bound === undefined) throw unusable()
       const from = `FROM ${quoteObjectName(relation)} ${bound.sql} ${orderOf(key)}`
       // First query how long the rows are, to fetch only as many as fit.
-      const length = shown.map((column) => `LEAST(COALESCE(${lengthSql(column)}, 0), ${maxValueBytes})`).join(' + ')
+      const length = columnTypes
+        .map((column) => `LEAST(COALESCE(${lengthSql(column)}, 0), ${maxValueBytes})`)
+        .join(' + ')
       const lengths = await run(`SELECT ${length} ${from} LIMIT ${limit + 1}`, bound.values)
       let [fitting, total] = [0, 0]
       for (const [bytes] of lengths) {
@@ -183,16 +185,19 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       if (fitting === 0) return { rows: [], more: false }
       const selected = [
         ...key.map(keySql),
-        ...shown.flatMap((column) => [cutColumnSql(column, maxValueBytes), lengthIfCutSql(column, maxValueBytes)]),
+        ...columnTypes.flatMap((column) => [
+          cutColumnSql(column, maxValueBytes),
+          lengthIfCutSql(column, maxValueBytes),
+        ]),
       ]
-      const found = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
-      const rows = found.map((cells) => ({
+      const valueRows = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
+      const rows = valueRows.map((cells) => ({
         key: key.map((column, i) => keyText(cells[i] ?? null, column)),
-        values: shown.map((column, i) => {
+        values: columnTypes.map((column, i) => {
           const at = key.length + 2 * i
-          const cut = cells[at + 1] ?? null
-          const json = cellToJson(cells[at] ?? null, column, cut !== null)
-          return cut === null ? { json } : { json, cut: Number(cut) }
+          const cell = cells[at + 1] ?? null
+          const json = cellToJson(cells[at] ?? null, column, cell !== null)
+          return cell === null ? { json } : { json, cut: Number(cell) }
         }),
       }))
       return { rows, more: lengths.length > fitting }
@@ -271,27 +276,27 @@ async function typesOf(
 }
 
 function requireColumnType(types: ReadonlyMap<string, ColumnType>, name: string): ColumnType {
-  const found = types.get(name)
-  if (found === undefined) throw notFound('a column is gone')
-  return found
+  const columnType = types.get(name)
+  if (columnType === undefined) throw notFound('a column is gone')
+  return columnType
 }
 
 /**
  * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of
  * its columns. The condition is written out, because the server uses no index for `(a, b) > (?, ?)`.
  */
-function boundBy(key: readonly ColumnType[], told: readonly string[] | undefined, isAfter: boolean) {
-  if (told === undefined) return { sql: '', values: [] }
-  const parameters = key.map((column, i) => parameterFor(told[i] ?? '', column))
+function boundBy(key: readonly ColumnType[], bounds: readonly string[] | undefined, isAfter: boolean) {
+  if (bounds === undefined) return { sql: '', values: [] }
+  const parameters = key.map((column, i) => parameterFor(bounds[i] ?? '', column))
   const values: string[] = []
-  const compared = (i: number, comparison: string) => {
-    values.push(told[i] ?? '')
+  const compare = (i: number, comparison: string) => {
+    values.push(bounds[i] ?? '')
     return `${quoteName(key[i]?.name ?? '')} ${comparison} ${parameters[i]}`
   }
   if (parameters.includes(undefined)) return undefined
-  const equal = (count: number) => key.slice(0, count).map((_, i) => compared(i, '='))
+  const equal = (count: number) => key.slice(0, count).map((_, i) => compare(i, '='))
   const conditions = isAfter
-    ? key.map((_, i) => `(${[...equal(i), compared(i, '>')].join(' AND ')})`).join(' OR ')
+    ? key.map((_, i) => `(${[...equal(i), compare(i, '>')].join(' AND ')})`).join(' OR ')
     : equal(key.length).join(' AND ')
   return { sql: `WHERE ${conditions}`, values }
 }

@@ -60,12 +60,12 @@ interface Partition {
 export async function readRawTables(
   { query, isMaria }: MysqlSession,
   names: readonly ObjectName[],
-  served: readonly string[] | undefined,
+  schemaNames: readonly string[] | undefined,
 ): Promise<readonly RawTable[]> {
   if (names.length === 0) return []
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const tables = placeholdersFor(names.map(({ name }) => name))
-  const wanted = new Set(names.map(objectNameKey))
+  const keys = new Set(names.map(objectNameKey))
   /** Queries the information schema, and groups the rows by the table in their first two columns. */
   const by = async (
     columns: string,
@@ -79,7 +79,7 @@ export async function readRawTables(
         WHERE ${schema} IN (${schemas.sql}) AND ${table} IN (${tables.sql}) ${more} ORDER BY ${order}`,
       [...schemas.values, ...tables.values],
     )
-    return groupRows(rows, wanted)
+    return groupRows(rows, keys)
   }
   const own = ['TABLE_SCHEMA', 'TABLE_NAME'] as const
   const columns = await by(
@@ -123,15 +123,15 @@ export async function readRawTables(
           own,
         ] as const),
       )
-  const constraints = await readForeignKeys(query, { schemas, tables, wanted, served })
+  const constraints = await readForeignKeys(query, { schemas, tables, wanted: keys, served: schemaNames })
 
   return names.flatMap((name): readonly RawTable[] => {
     const id = objectNameKey(name)
     const [of] = facts.get(id) ?? []
-    const seen = (columns.get(id) ?? []).map(toRawColumn)
-    if (of === undefined || seen.length === 0) return []
+    const rawColumns = (columns.get(id) ?? []).map(toRawColumn)
+    if (of === undefined || rawColumns.length === 0) return []
     const [, , type, engine, collation, comment, rowCount] = of
-    const hasGaps = seen.some(({ position }, i) => position !== i + 1)
+    const hasGaps = rawColumns.some(({ position }, i) => position !== i + 1)
     return [
       {
         ...{
@@ -142,7 +142,7 @@ export async function readRawTables(
           comment: String(comment ?? ''),
         },
         rowCount: rowCount === null || rowCount === undefined ? undefined : Number(rowCount),
-        columns: seen,
+        columns: rawColumns,
         indexes: indexesOf(indexes.get(id) ?? [], name),
         foreignKeys: constraints.filter(({ from }) => objectNameKey(from) === id),
         references: constraints.filter(({ to }) => objectNameKey(to) === id),
@@ -172,16 +172,16 @@ export async function readRawTables(
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
 /** Groups the wanted rows by the schema and name in their first two columns. */
-export function groupRows(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
-  const found = new Map<string, Cells[]>()
+export function groupRows(rows: readonly Cells[], keys: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
+  const routinesById = new Map<string, Cells[]>()
   for (const row of rows) {
     const id = objectNameKey({ schema: String(row[0]), name: String(row[1]) })
-    if (!wanted.has(id)) continue
-    const list = found.get(id)
-    if (list === undefined) found.set(id, [row])
+    if (!keys.has(id)) continue
+    const list = routinesById.get(id)
+    if (list === undefined) routinesById.set(id, [row])
     else list.push(row)
   }
-  return found
+  return routinesById
 }
 
 function toRawColumn([

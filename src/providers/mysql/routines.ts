@@ -38,22 +38,22 @@ const telling = new Set([
 export async function describeRoutines(
   session: MysqlSession,
   names: readonly ObjectName[],
-  served: readonly string[] | undefined,
+  schemas: readonly string[] | undefined,
 ): Promise<readonly Routine[]> {
-  const asked = names.filter(({ schema }) => served === undefined || served.includes(schema))
-  if (asked.length === 0) return []
-  const { routines, parameters } = await readRaw(session.query, asked)
-  return asked.flatMap((name) => {
+  const objectNames = names.filter(({ schema }) => schemas === undefined || schemas.includes(schema))
+  if (objectNames.length === 0) return []
+  const { routines, parameters } = await readRaw(session.query, objectNames)
+  return objectNames.flatMap((name) => {
     const id = objectNameKey(name)
-    const found = routines.get(id) ?? []
+    const rows = routines.get(id) ?? []
     const told = (type: Cells[number] | undefined) => (parameters.get(id) ?? []).filter((row) => row[2] === type)
-    const overloads = found.map((row) => overloadOf(rawOf(name, row, told(row[2]))))
+    const overloads = rows.map((row) => overloadOf(rawOf(name, row, told(row[2]))))
     return overloads.length === 0 ? [] : [{ ...name, overloads }]
   })
 }
 
 async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[]) {
-  const wanted = new Set(names.map(objectNameKey))
+  const keys = new Set(names.map(objectNameKey))
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const own = placeholdersFor(names.map(({ name }) => name))
   const rowsOf = async (columns: string, from: string, of: string, order: string) => {
@@ -62,7 +62,7 @@ async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[
         WHERE ${of}_SCHEMA IN (${schemas.sql}) AND ${of}_NAME IN (${own.sql}) AND ${servedRoutineCondition} ORDER BY ${order}`,
       [...schemas.values, ...own.values],
     )
-    return groupRows(rows, wanted)
+    return groupRows(rows, keys)
   }
   const routines = await rowsOf(
     `DTD_IDENTIFIER, EXTERNAL_LANGUAGE, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS, SECURITY_TYPE, ROUTINE_COMMENT,
@@ -76,11 +76,11 @@ async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[
   return { routines, parameters }
 }
 
-function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine {
+function rawOf(name: ObjectName, row: Cells, parameters: readonly Cells[]): RawRoutine {
   const [, , type, returns, language, body, deterministic, access, security, comment, modes, collation] = row
   const usual = String(collation)
   // Position 0 is the return type of a function.
-  const answer = told.find(([, , , position]) => Number(position) === 0)
+  const answer = parameters.find(([, , , position]) => Number(position) === 0)
   return {
     name,
     isFunction: type === 'FUNCTION',
@@ -91,7 +91,7 @@ function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine
     ...{ access: String(access), security: String(security), comment: String(comment ?? '') },
     modes: String(modes ?? '').split(','),
     collation: usual,
-    parameters: told
+    parameters: parameters
       .filter((parameter) => parameter !== answer)
       .map((parameter) => ({
         ...{ mode: String(parameter[4] ?? 'IN'), name: String(parameter[5] ?? '') },
@@ -133,8 +133,8 @@ function formatParameters({ parameters, isFunction, modes }: RawRoutine, quote: 
   const isOracle = modes.includes('ORACLE')
   return parameters
     .map(({ mode, name, type }) => {
-      const told = isFunction && mode === 'IN' ? [] : [mode]
-      return (isOracle ? [quote(name), ...told, type] : [...told, quote(name), type]).join(' ')
+      const modes = isFunction && mode === 'IN' ? [] : [mode]
+      return (isOracle ? [quote(name), ...modes, type] : [...modes, quote(name), type]).join(' ')
     })
     .join(', ')
 }
@@ -160,6 +160,6 @@ function routineDefinition(raw: RawRoutine, kind: Overload['kind'], body: string
 
 /** Returns a dollar quote that does not occur in a routine body in another language. */
 function fenceOf(body: string): string {
-  const taken = [...body.matchAll(/\$(_*)\$/g)].map(([, inner = '']) => inner.length)
-  return `$${'_'.repeat(taken.length === 0 ? 0 : Math.max(...taken) + 1)}$`
+  const tags = [...body.matchAll(/\$(_*)\$/g)].map(([, inner = '']) => inner.length)
+  return `$${'_'.repeat(tags.length === 0 ? 0 : Math.max(...tags) + 1)}$`
 }

@@ -78,14 +78,14 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     requireReadOnlyAccount(facts, settings, target.database)
     await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
     // Whether rows were read since the last reset: only then may code in views have run.
-    let used = false
+    let isUsed = false
     return {
       isMaria: facts.isMaria,
       query: run,
       /** Resets the session after code in views may have changed it: locks, variables, settings, temporary tables. */
       reset: async (): Promise<void> => {
-        if (!used) return
-        used = false
+        if (!isUsed) return
+        isUsed = false
         await commands.answered<void>(statementTimeoutMs + graceMs, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
@@ -93,7 +93,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       },
       /** Runs several statements in one read-only snapshot. */
       transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
-        used = true
+        isUsed = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
         try {
           return await work(run)
@@ -116,37 +116,37 @@ export async function openSession(target: Target, settings: ServerSettings, sign
 /** Creates the commands of one connection, which end with it. */
 function createCommands(onTimeout: () => void) {
   const waiting = new Set<(error: Error) => void>()
-  let ended = false
+  let hasEnded = false
   return {
     /** Runs a command and returns its answer, within `most` milliseconds. The promise settles even if the connection is lost. */
     answered: <T>(most: number, run: (settle: (error: Error | null, value: T) => void) => void): Promise<T> =>
       new Promise((resolve, reject) => {
-        const done = () => {
+        const finish = () => {
           clearTimeout(timer)
-          waiting.delete(failed)
+          waiting.delete(fail)
         }
-        const failed = (error: Error) => {
-          done()
+        const fail = (error: Error) => {
+          finish()
           reject(error)
         }
         const timer = setTimeout(() => {
-          failed(databaseTimeoutError())
+          fail(databaseTimeoutError())
           onTimeout()
         }, most)
-        if (ended) return failed(connectionEndedError())
-        waiting.add(failed)
+        if (hasEnded) return fail(connectionEndedError())
+        waiting.add(fail)
         run((error, value) => {
-          if (error !== null) return failed(error)
-          done()
+          if (error !== null) return fail(error)
+          finish()
           resolve(value)
         })
       }),
     /** Ends all commands with an error, also later ones. */
     fail: (error: Error): void => {
-      ended = true
+      hasEnded = true
       for (const settle of [...waiting]) settle(error)
     },
-    hasEnded: () => ended,
+    hasEnded: () => hasEnded,
     isRunning: () => waiting.size > 0,
   }
 }
@@ -195,8 +195,8 @@ async function prepare(run: Query, { isMaria }: AccountProperties, settings: Ser
 /** Checks that the URL names a visible database. A missing one would look empty, because the connection does not select it. */
 async function requireSchema(run: Query, database: string | undefined): Promise<void> {
   if (database === undefined) return
-  const found = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
-  if (!found.some(([name]) => name === database))
+  const rows = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
+  if (!rows.some(([name]) => name === database))
     throw refusedOpeningError(
       'The server has no database of this name that the account may see. Correct the URL, or grant it SELECT.',
     )

@@ -23,8 +23,8 @@ interface FetchedPage extends ObjectPage {
 }
 
 /** Returns the entry of an object. Its MIME type comes from the name, or else from the store. */
-export function objectEntry(path: string, { size, modified, version, mimeType: stored }: ObjectMetadata): Entry {
-  const mimeType = mimeTypeByName(baseName(path)) ?? storedType(stored)
+export function objectEntry(path: string, { size, modified, version, mimeType: plainType }: ObjectMetadata): Entry {
+  const mimeType = mimeTypeByName(baseName(path)) ?? storedType(plainType)
   return { path, size, version, ...defined({ mimeType, modified }) }
 }
 
@@ -41,7 +41,7 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
   const remainders = createRemainders()
 
   /** Yields the entries of a page. Caches the rest if the caller stops early, because the next request continues there. */
-  const taken = async function* (
+  const takePage = async function* (
     page: FetchedPage,
     { below, after }: { readonly below: string; readonly after: string | undefined },
     signal: AbortSignal,
@@ -91,22 +91,22 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
   }
 
   const deep = async function* (below: string, start: string, after: string | undefined, signal: AbortSignal) {
-    const kept = start === '' ? undefined : remainders.take(below, start)
-    if (kept !== undefined) yield* taken(kept, { below, after }, signal)
-    if (kept?.more === false) return
-    let from = kept?.objects.at(-1)?.key ?? start
+    const remainder = start === '' ? undefined : remainders.take(below, start)
+    if (remainder !== undefined) yield* takePage(remainder, { below, after }, signal)
+    if (remainder?.more === false) return
+    let from = remainder?.objects.at(-1)?.key ?? start
     const isSeeking = after !== undefined && after === afterSubtree(after.slice(0, -4))
-    let isFirst = kept === undefined
+    let isFirst = remainder === undefined
     for (let limit = isSeeking ? firstLook : wholePage; ; limit = wholePage) {
-      const known = isFirst ? undefined : await fetchedAhead(below, from, signal)
-      const page = known ?? (await fetch(below, from, limit, signal))
+      const fetchedPage = isFirst ? undefined : await fetchedAhead(below, from, signal)
+      const page = fetchedPage ?? (await fetch(below, from, limit, signal))
       const last = lastOf(page.objects, below, from)
       if (page.more && last === from) throw outOfOrder()
       remainders.renew(from, page.more ? last : undefined)
       // A caller that needs only one page causes no prefetch. A caller that takes a second page usually takes all.
       if (page.more && !isFirst) fetchAhead(below, last, signal)
       isFirst = false
-      yield* taken(page, { below, after }, signal)
+      yield* takePage(page, { below, after }, signal)
       if (!page.more) return
       from = last
     }
@@ -197,31 +197,32 @@ const maxAgeMs = 1000
 const most = 32
 
 function createRemainders() {
-  const kept = new Map<string, Remainder>()
+  const remainders = new Map<string, Remainder>()
   const keyOf = (prefix: string, after: string) => JSON.stringify([prefix, after])
 
   return {
     /** Removes and returns a fresh remainder that covers the keys after a key, possibly with some keys before it. */
     take: (prefix: string, after: string): Remainder | undefined => {
-      for (const [key, found] of kept) {
-        const end = found.objects.at(-1)?.key ?? found.after
-        if (found.prefix !== prefix || comparePaths(found.after, after) > 0 || comparePaths(end, after) <= 0) continue
-        kept.delete(key)
-        if (performance.now() - found.at <= maxAgeMs) return found
+      for (const [key, remainder] of remainders) {
+        const end = remainder.objects.at(-1)?.key ?? remainder.after
+        if (remainder.prefix !== prefix || comparePaths(remainder.after, after) > 0 || comparePaths(end, after) <= 0)
+          continue
+        remainders.delete(key)
+        if (performance.now() - remainder.at <= maxAgeMs) return remainder
       }
       return undefined
     },
     keep: (remainder: Remainder): void => {
-      const [oldest] = kept.keys()
-      if (kept.size >= most && oldest !== undefined) kept.delete(oldest)
-      kept.set(keyOf(remainder.prefix, remainder.after), remainder)
+      const [oldest] = remainders.keys()
+      if (remainders.size >= most && oldest !== undefined) remainders.delete(oldest)
+      remainders.set(keyOf(remainder.prefix, remainder.after), remainder)
     },
     /** Drops remainders that a newer answer covers: the keys after `after`, up to `last` (or to the end). */
     renew: (after: string, last: string | undefined): void => {
-      for (const [key, { after: begin, objects }] of kept) {
+      for (const [key, { after: begin, objects }] of remainders) {
         const end = objects.at(-1)?.key ?? begin
         const overlaps = comparePaths(end, after) > 0 && (last === undefined || comparePaths(begin, last) < 0)
-        if (overlaps) kept.delete(key)
+        if (overlaps) remainders.delete(key)
       }
     },
   }

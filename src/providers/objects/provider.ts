@@ -31,9 +31,9 @@ const template: Template = {
 export function createObjectsProvider(store: ObjectStore, options: ObjectsOptions): Provider {
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createInvalidKeyRecorder(prefix, log)
-  const asked = timed(store, timeoutMs)
-  const list = createObjectLister(asked, prefix, odd)
-  const readObject = createObjectReader(asked, maxBytes, linkSeconds)
+  const objectStore = timed(store, timeoutMs)
+  const list = createObjectLister(objectStore, prefix, odd)
+  const readObject = createObjectReader(objectStore, maxBytes, linkSeconds)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
@@ -54,7 +54,7 @@ export function createObjectsProvider(store: ObjectStore, options: ObjectsOption
   const statDirectory = async (path: string, signal: AbortSignal): Promise<Entry> => {
     const key = prefix + path
     if (!isPath(path) || Buffer.byteLength(key) > 1024) throw notFound('no directory can have this path')
-    const { objects } = await asked.page({ prefix: key, limit: 1 }, signal)
+    const { objects } = await objectStore.page({ prefix: key, limit: 1 }, signal)
     if (objects.length === 0) throw notFound()
     return { path, mimeType: directoryMimeType }
   }
@@ -66,7 +66,7 @@ export function createObjectsProvider(store: ObjectStore, options: ObjectsOption
     stat: async (path, context) => {
       const signal = signalOf(context)
       if (path.endsWith('/')) return statDirectory(path, signal)
-      return objectEntry(path, await asked.head(keyOf(path), signal))
+      return objectEntry(path, await objectStore.head(keyOf(path), signal))
     },
     read: async ({ path, range }, context) => {
       const signal = signalOf(context)

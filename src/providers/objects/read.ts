@@ -91,16 +91,16 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
   const beginningOf = async (key: string, part: ObjectPart, signal: AbortSignal): Promise<ObjectStart> => {
     const { details, bytes, start } = part
     const name = JSON.stringify([key, details.version])
-    const known = beginnings.get(name)
-    if (known !== undefined) return known
+    const objectStart = beginnings.get(name)
+    if (objectStart !== undefined) return objectStart
     const end = Math.min(headBytes, details.size)
     const isHeld = start === 0 && bytes.length >= end
     const range = { start: 0, end }
     const query = { key, range, version: details.version }
     const head = isHeld ? bytes.subarray(0, end) : await (await store.get(query, signal)).bytes()
-    const found = { text: isText(head.subarray(0, wholeCharacters(head).to)), head: Buffer.from(head.subarray(0, 16)) }
-    beginnings.set(name, found)
-    return found
+    const sample = { text: isText(head.subarray(0, wholeCharacters(head).to)), head: Buffer.from(head.subarray(0, 16)) }
+    beginnings.set(name, sample)
+    return sample
   }
 
   const contentOf = async (
@@ -114,13 +114,13 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     const { text: begun, head } = await beginningOf(key, part, signal)
     // A range of a binary object is never text.
     const text = begun ? decodeTextRange({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
-    const shown = text ?? { start, end: start + bytes.length }
+    const textRange = text ?? { start, end: start + bytes.length }
     return {
       mimeType: objectMimeType(path, details.mimeType, { text: text !== undefined, head }),
       version: details.version,
       size: details.size,
       ...metaOf(details),
-      ...(range === undefined ? {} : { range: { start: shown.start, end: shown.end } }),
+      ...(range === undefined ? {} : { range: { start: textRange.start, end: textRange.end } }),
       ...(text === undefined ? { bytes } : { text: text.text }),
     }
   }
@@ -177,11 +177,11 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
 
 /** Returns further facts of the store as metadata for display. No code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
-  const told = {
+  const facts = {
     ...defined({ contentType: mimeType, contentEncoding: encoding, storageClass, versionId }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   }
-  return Object.keys(told).length === 0 ? {} : { meta: { [metaKeys.object]: told } }
+  return Object.keys(facts).length === 0 ? {} : { meta: { [metaKeys.object]: facts } }
 }
 
 /**
@@ -195,9 +195,9 @@ function objectMimeType(
 ): string {
   const own = mimeTypeOfFile(baseName(path), content)
   const isVague = own === 'text/plain' || own === 'application/octet-stream'
-  const stored = isVague && mimeTypeByName(baseName(path)) === undefined ? storedType(mimeType) : undefined
-  const isStoredText = stored !== undefined && /^text\/|[+/]json$/.test(stored)
-  return stored !== undefined && isStoredText === content.text ? stored : own
+  const plainType = isVague && mimeTypeByName(baseName(path)) === undefined ? storedType(mimeType) : undefined
+  const isStoredText = plainType !== undefined && /^text\/|[+/]json$/.test(plainType)
+  return plainType !== undefined && isStoredText === content.text ? plainType : own
 }
 
 /** Returns the stored type without its parameters; `undefined` if it is invalid, says nothing, or is executable in a browser. */

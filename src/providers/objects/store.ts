@@ -118,7 +118,7 @@ export function createThrottledLog(log: Log): Log {
 export type InvalidKeyRecorder = ReturnType<typeof createInvalidKeyRecorder>
 
 /** Maximum number of keys recorded of each kind (objects and folders), and of keys named in the log. */
-const [most, named] = [10_000, 5]
+const [most, shownCount] = [10_000, 5]
 
 /**
  * Records keys that no path can hold: they are left out of listings, and reported to the operator.
@@ -157,7 +157,7 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
       const count = odd.size + folders.size
       if (count === told) return
       told = count
-      const keys = [...[...odd].slice(0, named), ...[...folders].slice(0, named)].slice(0, named)
+      const keys = [...[...odd].slice(0, shownCount), ...[...folders].slice(0, shownCount)].slice(0, shownCount)
       log('warn', 'keys that are not valid paths are left out: give the objects other keys to serve them', {
         keys: odd.size,
         folders: folders.size,

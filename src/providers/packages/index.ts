@@ -16,7 +16,7 @@ export interface PackagesOptions {
 
 const maxLockBytes = 16 * 1024 * 1024
 /** Documentation, types, and `package.json`, which contains the installed version. */
-const served = ['*.{md,mdx,markdown}', '{README,CHANGELOG,CHANGES,HISTORY}*', '*.d.{ts,mts,cts}', 'package.json']
+const patterns = ['*.{md,mdx,markdown}', '{README,CHANGELOG,CHANGES,HISTORY}*', '*.d.{ts,mts,cts}', 'package.json']
 
 const template: Template = {
   template: '{+path}',
@@ -52,21 +52,26 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     )
   }
   const isPnpm = lockFiles[lockFile] === 'pnpm'
-  const include = served.map((glob) => `/node_modules/**/${glob}`)
+  const include = patterns.map((glob) => `/node_modules/**/${glob}`)
   // Packages of pnpm are hard links to its store in the home folder.
   const installed = await files({ ...plain, include, hardlinks: isPnpm })
-  let known: { readonly version: string | undefined; readonly packages: ReadonlyMap<string, LockedPackage> } | undefined
+  let cachedPackages:
+    | { readonly version: string | undefined; readonly packages: ReadonlyMap<string, LockedPackage> }
+    | undefined
 
   /** Returns the packages of the lock file, which is parsed again after a change. */
   const current = async (): Promise<ReadonlyMap<string, LockedPackage>> => {
     try {
       const now = await locks.stat?.(lockFile, own)
-      if (known !== undefined && known.version === now?.version) return known.packages
+      if (cachedPackages !== undefined && cachedPackages.version === now?.version) return cachedPackages.packages
       const [content] = await locks.read({ path: lockFile, params: new Map() }, own)
       const text = content !== undefined && 'text' in content ? content.text : ''
-      const found = await parseLockFile(lockFiles[lockFile], text, eventLoopYield.take)
-      known = { version: content?.version, packages: new Map([...found].filter(([, { name }]) => isServed(name))) }
-      return known.packages
+      const packages = await parseLockFile(lockFiles[lockFile], text, eventLoopYield.take)
+      cachedPackages = {
+        version: content?.version,
+        packages: new Map([...packages].filter(([, { name }]) => isServed(name))),
+      }
+      return cachedPackages.packages
     } catch (error) {
       if (!isResourceError(error, 'not-found') && !isResourceError(error, 'too-large')) throw error
       throw unavailable(`The lock file is gone, or has more than ${maxLockBytes} bytes.`)

@@ -40,18 +40,18 @@ export async function parseLockFile(
   text: string,
   rest: () => Promise<void>,
 ): Promise<ReadonlyMap<string, LockedPackage>> {
-  const found = new Map<string, LockedPackage & { readonly folders: string[] }>()
+  const packages = new Map<string, LockedPackage & { readonly folders: string[] }>()
   const add = (packageName: string, packageVersion: string, folders: readonly string[]) => {
     if (!isName(packageName) || packageVersion.length > maxVersionLength || !version.test(packageVersion)) return
     const path = `${packageName}@${packageVersion}/`
-    const one = found.get(path) ?? { path, name: packageName, version: packageVersion, folders: [] }
+    const one = packages.get(path) ?? { path, name: packageName, version: packageVersion, folders: [] }
     one.folders.push(...folders.slice(0, maxFolders - one.folders.length))
-    if (found.set(path, one).size > maxPackages) throw faulty(`names more than ${maxPackages} packages`)
+    if (packages.set(path, one).size > maxPackages) throw faulty(`names more than ${maxPackages} packages`)
   }
   if (manager === 'npm') await addNpm(text, add, rest)
   else await (manager === 'pnpm' ? addPnpm : addYarn)(lockFileLines(text, rest), add)
   // Names are ASCII, so the order of UTF-16 code units is path order.
-  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
+  return new Map([...packages].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 type Add = (name: string, version: string, folders: readonly string[]) => void
@@ -71,8 +71,8 @@ async function addNpm(text: string, add: Add, rest: () => Promise<void>): Promis
   const folder = new RegExp(`^(?:node_modules/${namePattern}/)*node_modules/(${namePattern})$`)
   for (const [index, [key, value]] of Object.entries(packages).entries()) {
     const packageName = key.length <= 4096 ? folder.exec(key)?.[1] : undefined
-    const { version: found, link } = objectOf(value)
-    if (packageName !== undefined && typeof found === 'string' && link !== true) add(packageName, found, [key])
+    const { version, link } = objectOf(value)
+    if (packageName !== undefined && typeof version === 'string' && link !== true) add(packageName, version, [key])
     if (index % linesPerRest === 0) await rest()
   }
 }
@@ -93,17 +93,17 @@ async function addPnpm(lines: AsyncIterable<string>, add: Add): Promise<void> {
 /** Adds the packages of blocks such as `zod@^4.0.0, zod@~4.6.0:`. A package is at the top, or below one that needs it. */
 async function addYarn(lines: AsyncIterable<string>, add: Add): Promise<void> {
   const header = new RegExp(`^"?(${namePattern})@.*:$`)
-  const needed = new RegExp(`^ {4}"?(${namePattern})"?:? `)
+  const needLine = new RegExp(`^ {4}"?(${namePattern})"?:? `)
   const versions: (readonly [name: string, version: string])[] = []
   const needs = new Map<string, string[]>()
   let [current, section] = ['', '']
   for await (const line of lines) {
     if (/^[^\s#]/.test(line)) current = header.exec(line)?.[1] ?? ''
     section = /^ {0,2}(\w*)/.exec(line.startsWith('    ') ? `  ${section}` : line)?.[1] ?? ''
-    const found = /^ {2}version:? "?([^\s"]+)"?$/.exec(line)?.[1]
-    if (current !== '' && found !== undefined && versions.push([current, found]) > maxPackages)
+    const version = /^ {2}version:? "?([^\s"]+)"?$/.exec(line)?.[1]
+    if (current !== '' && version !== undefined && versions.push([current, version]) > maxPackages)
       throw faulty(`names more than ${maxPackages} packages`)
-    const dependency = /^(?:optionalD|d)ependencies$/.test(section) ? needed.exec(line)?.[1] : undefined
+    const dependency = /^(?:optionalD|d)ependencies$/.test(section) ? needLine.exec(line)?.[1] : undefined
     if (dependency === undefined || current === '') continue
     const above = needs.get(dependency) ?? []
     if (above.length < maxFolders - 1) needs.set(dependency, [...above, current])

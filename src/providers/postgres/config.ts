@@ -36,8 +36,8 @@ export const source = defineSourceSchema({
 })
 
 /** Opens a database of PostgreSQL. */
-export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
-  const options = await serverOptions(given, folder)
+export const open: OpenSource<typeof source> = async (mountOptions, { folder, log }) => {
+  const options = await serverOptions(mountOptions, folder)
   const [{ postgres }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
   return sliced(await postgres({ ...options, log }))
 }

@@ -52,12 +52,16 @@ export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): Post
   }
 }
 
-function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions | undefined): PostgresTarget['ssl'] {
-  const own = typeof asked === 'object' ? asked : {}
+function sslOf(
+  host: string,
+  connectionOptions: boolean | ConnectionOptions,
+  tls: TlsOptions | undefined,
+): PostgresTarget['ssl'] {
+  const own = typeof connectionOptions === 'object' ? connectionOptions : {}
   const isNear = host.startsWith('/') || isLoopback(host)
-  const mode = tls?.mode ?? (isNear && asked === false ? 'off' : 'verify')
+  const mode = tls?.mode ?? (isNear && connectionOptions === false ? 'off' : 'verify')
   if (mode === 'off') {
-    if (asked === false) return false
+    if (connectionOptions === false) return false
     throw invalid('The URL of the database requires TLS, but "tls" is "off". Remove one of them.', 'configuration')
   }
   if (own.rejectUnauthorized === false)
@@ -115,7 +119,7 @@ const away: Readonly<Record<string, string>> = {
 }
 
 /** SQLSTATE codes for an object that was dropped, or became invisible, after it was looked up. */
-const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883'])
+const goneCodes = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883'])
 
 /** SQLSTATE codes for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
@@ -151,7 +155,8 @@ export function connectError(error: unknown): ResourceError {
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
-  if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, fault: 'gone' })
+  if (goneCodes.has(code))
+    return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, fault: 'gone' })
   if (code === '55000')
     return invalid('A materialized view has no data yet. Run REFRESH MATERIALIZED VIEW there.', 'unreadable')
   const message = away[code] ?? `The statement failed in the database (${code}).`

@@ -89,7 +89,7 @@ export function quoteObjectName({ schema, name }: ObjectName): string {
 
 type Schemas = readonly string[] | undefined
 
-const wanted = `ROWS FROM (pg_catalog.unnest($2::text[]), pg_catalog.unnest($3::text[])) AS w(schema, name)
+const nameSource = `ROWS FROM (pg_catalog.unnest($2::text[]), pg_catalog.unnest($3::text[])) AS w(schema, name)
   JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema`
 
 function parameters(names: readonly ObjectName[], schemas: Schemas): readonly unknown[] {
@@ -101,7 +101,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', t.typname,
     'owner', pg_catalog.pg_get_userbyid(t.typowner), 'comment', pg_catalog.obj_description(t.oid, 'pg_type'),
     'values', (SELECT COALESCE(pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder), '[]'::json)
                  FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid))::text
-  FROM ${wanted} JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = w.name
+  FROM ${nameSource} JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = w.name
  WHERE t.typtype = 'e' AND ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND pg_catalog.has_type_privilege(t.oid, 'USAGE')`
 
 export async function describeEnums(
@@ -116,12 +116,12 @@ export async function describeEnums(
     }
     const type = quoteObjectName(rest)
     const labels = values.map((value) => quoteText(value).trim()).join(', ')
-    const said = comment === null ? '' : `\nCOMMENT ON TYPE ${type} IS ${quoteText(comment)};\n`
+    const commentSql = comment === null ? '' : `\nCOMMENT ON TYPE ${type} IS ${quoteText(comment)};\n`
     return {
       ...rest,
       values,
       ...(comment === null ? {} : { comment }),
-      definition: `CREATE TYPE ${type} AS ENUM (${labels});\n${said}`,
+      definition: `CREATE TYPE ${type} AS ENUM (${labels});\n${commentSql}`,
     }
   })
 }
@@ -138,7 +138,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname, 'ove
       'securityDefiner', p.prosecdef,
       'definition', CASE WHEN p.prokind <> 'a' AND l.lanname <> 'c' AND l.lanname <> 'internal' THEN pg_catalog.pg_get_functiondef(p.oid) END
     ) ORDER BY pg_catalog.pg_get_function_identity_arguments(p.oid)))::text
-  FROM ${wanted} JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
+  FROM ${nameSource} JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
   JOIN pg_catalog.pg_language l ON l.oid = p.prolang
  WHERE ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutineCondition}
  GROUP BY n.nspname, p.proname`
@@ -150,8 +150,11 @@ export async function describeRoutines(
 ): Promise<readonly Routine[]> {
   const rows = await session.query({ text: routinesSql, fixed: true }, parameters(names, schemas))
   return rows.map(([json]) => {
-    const found = JSON.parse(json ?? '') as ObjectName & { overloads: readonly Record<string, unknown>[] }
-    return { ...found, overloads: found.overloads.map((overload) => withoutNulls(overload) as unknown as Overload) }
+    const functions = JSON.parse(json ?? '') as ObjectName & { overloads: readonly Record<string, unknown>[] }
+    return {
+      ...functions,
+      overloads: functions.overloads.map((overload) => withoutNulls(overload) as unknown as Overload),
+    }
   })
 }
 

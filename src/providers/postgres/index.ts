@@ -174,10 +174,10 @@ async function listenForNotifications(
     session.close()
     return undefined
   }
-  let ended = false
+  let hasEnded = false
   const event = createAutoResetEvent()
   session.onNotification(event.set, () => {
-    ended = true
+    hasEnded = true
     event.set()
   })
   try {
@@ -198,9 +198,9 @@ async function listenForNotifications(
 
   return (async function* () {
     try {
-      while (!ended) {
+      while (!hasEnded) {
         await event.wait()
-        if (!ended) yield
+        if (!hasEnded) yield
       }
     } finally {
       clearInterval(timer)

@@ -47,12 +47,12 @@ export async function readRows(
       await become(run, settings, context)
       const types = await typesOf(run, relation, settings)
       if ([...columns, ...key].some((column) => !types.has(column))) throw notFound('a column is gone')
-      const shown = (text: string, i: number) => boundOfShown(text, types.get(key[i] ?? '') ?? '')
-      const values = (isShown ? only?.map(shown) : only) ?? after ?? []
+      const boundOf = (text: string, i: number) => boundOfShown(text, types.get(key[i] ?? '') ?? '')
+      const values = (isShown ? only?.map(boundOf) : only) ?? after ?? []
       const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
-      const found = await run({ text }, [...values, limit + 1, query.maxBytes])
-      const rows = found.map(([json]) => toTableRow(JSON.parse(json ?? '') as RawRow, columns, types))
-      const fetched = Number(found[0]?.[1] ?? 0)
+      const pageRows = await run({ text }, [...values, limit + 1, query.maxBytes])
+      const rows = pageRows.map(([json]) => toTableRow(JSON.parse(json ?? '') as RawRow, columns, types))
+      const fetched = Number(pageRows[0]?.[1] ?? 0)
       return { rows: rows.slice(0, limit), more: fetched > Math.min(limit, rows.length) }
     })
   } catch (error) {
@@ -162,9 +162,9 @@ function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], ty
   return {
     key,
     values: columns.map((column, i) => {
-      const cut = sizes[i] ?? undefined
-      const json = valueToJson(values[i] ?? null, types.get(column) ?? '', cut !== undefined)
-      return { json, ...defined({ cut }) }
+      const size = sizes[i] ?? undefined
+      const json = valueToJson(values[i] ?? null, types.get(column) ?? '', size !== undefined)
+      return { json, ...defined({ cut: size }) }
     }),
   }
 }

@@ -71,8 +71,8 @@ export async function openSession(
           shared ? transaction((query) => query(statement, values)) : run(statement, values, true),
         isUsable: () => !connection.ended && connection.busy === 0,
         close,
-        onNotification: (told, over) => {
-          client.on('notification', told)
+        onNotification: (onNotification, over) => {
+          client.on('notification', onNotification)
           connection.onEnd(over)
         },
       }
@@ -100,11 +100,11 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
     // pg expects a parser for each type; here all values stay texts.
     types: asText as unknown as pg.CustomTypesConfig,
   })
-  let ended = false
+  let hasEnded = false
   let busy = 0
   let onEnd = () => {}
   const end = () => {
-    ended = true
+    hasEnded = true
     onEnd()
   }
   client.on('error', end)
@@ -126,8 +126,8 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
   }
   const cancel = createCancel(client, target)
 
-  const run = async ({ text, fixed }: Statement, values: readonly unknown[], named: boolean) => {
-    if (ended) throw connectionEndedError()
+  const run = async ({ text, fixed }: Statement, values: readonly unknown[], isNamed: boolean) => {
+    if (hasEnded) throw connectionEndedError()
     let late = false
     const timer = setTimeout(() => {
       late = true
@@ -141,13 +141,13 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
         // Without this, pg sends a query without values as text, which may hold several statements.
         queryMode: 'extended',
         rowMode: 'array',
-        ...(fixed && named ? { name: createHash('sha256').update(text).digest('hex').slice(0, 32) } : {}),
+        ...(fixed && isNamed ? { name: createHash('sha256').update(text).digest('hex').slice(0, 32) } : {}),
       } as pg.QueryArrayConfig)
       return result.rows as readonly Cells[]
     } catch (error) {
       if (late) throw unavailable('The database does not answer. Try again later.', { sqlstate: 'late' })
       // An error code of the server is more precise than the end of the connection.
-      throw ended && errorCodeOf(error)?.length !== 5 ? connectionEndedError() : statementError(error)
+      throw hasEnded && errorCodeOf(error)?.length !== 5 ? connectionEndedError() : statementError(error)
     } finally {
       busy--
       clearTimeout(timer)
@@ -155,7 +155,7 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
   }
 
   const close = () => {
-    if (ended) return
+    if (hasEnded) return
     if (busy > 0) cancel()
     destroy()
   }
@@ -166,7 +166,7 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
     close,
     destroy,
     get ended() {
-      return ended
+      return hasEnded
     },
     /** Number of running statements. */
     get busy() {
@@ -175,7 +175,7 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
     /** Calls a function at the end of the connection, or now if it has ended. */
     onEnd: (over: () => void) => {
       onEnd = over
-      if (ended) over()
+      if (hasEnded) over()
     },
   }
 }

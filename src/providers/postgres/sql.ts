@@ -146,8 +146,8 @@ const statements = new Map<string, Statement>()
 
 function pageStatement(options: SelectionOptions, encoding: string): Statement {
   const id = `${options.only === undefined} ${options.views} ${encoding}`
-  const known = statements.get(id)
-  if (known !== undefined) return known
+  const previous = statements.get(id)
+  if (previous !== undefined) return previous
   const statement = { text: pageSql(options, encoding), fixed: true }
   statements.set(id, statement)
   return statement

@@ -72,12 +72,12 @@ const header = z.object({
  */
 export function parsePromptFrontMatter(source: string | undefined): PromptFrontMatter {
   if (source === undefined || source.trim() === '') return { resources: [] }
-  const parsed = header.safeParse(yamlIn(source) ?? {})
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
+  const result = header.safeParse(yamlIn(source) ?? {})
+  if (!result.success) {
+    const [issue] = result.error.issues
     throw promptError(`its front matter has a wrong value at ${issue?.path.join('.') || 'its top'}`)
   }
-  const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = parsed.data
+  const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = result.data
   return {
     ...defined({ name, title, description }),
     ...(declared === undefined || declared === null ? {} : { arguments: distinct(declared.map(argumentOf)) }),

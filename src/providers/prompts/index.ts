@@ -41,14 +41,14 @@ const maxLength = 256 * 1024
 export function prompts(options: PromptsOptions): Provider {
   requireKeys('prompts({ source })', options, { source: 'an object' })
   const { source, limit = 1000, log = () => {} } = options
-  const known = new Map<string, { readonly version: string; readonly written: Written | undefined }>()
-  const told = new Set<string>()
+  const promptsByPath = new Map<string, { readonly version: string; readonly written: Written | undefined }>()
+  const paths = new Set<string>()
 
   const tell = (path: string, fault: string): void => {
     const line = `${path} ${fault}`
-    if (told.has(line)) return
-    if (told.size >= limit) told.clear()
-    told.add(line)
+    if (paths.has(line)) return
+    if (paths.size >= limit) paths.clear()
+    paths.add(line)
     log('warn', 'a file is left out of the prompts', { path, fault })
   }
 
@@ -63,7 +63,7 @@ export function prompts(options: PromptsOptions): Provider {
   }
 
   /** Reads the prompt at a path. `undefined`: the file is not a prompt, for any reason. */
-  const read = async (path: string, context: Context): Promise<Written | undefined> => {
+  const readPrompt = async (path: string, context: Context): Promise<Written | undefined> => {
     const [content] = await source.read({ path, params: new Map() }, context)
     if (content === undefined || !('text' in content)) return void tell(path, 'it is not text')
     if (content.text.length > maxLength) return void tell(path, `it is longer than ${maxLength} characters`)
@@ -71,43 +71,43 @@ export function prompts(options: PromptsOptions): Provider {
   }
 
   const listed = async (path: string, version: string | undefined, context: Context): Promise<Written | undefined> => {
-    const before = known.get(path)
+    const before = promptsByPath.get(path)
     if (before !== undefined && before.version === version) return before.written
-    const written = await read(path, context).catch((error: unknown) => {
+    const prompt = await readPrompt(path, context).catch((error: unknown) => {
       // After any other error, the file was deleted meanwhile, or this process may not read it.
       if (isResourceError(error, 'unavailable') || !isResourceError(error)) throw error
       return undefined
     })
     if (version !== undefined) {
-      if (known.size >= 2 * limit) known.clear()
-      known.set(path, { version, written })
+      if (promptsByPath.size >= 2 * limit) promptsByPath.clear()
+      promptsByPath.set(path, { version, written: prompt })
     }
-    return written
+    return prompt
   }
 
   const own: Prompts = {
     list: async (context) => {
-      const found: Prompt[] = []
+      const prompts: Prompt[] = []
       for await (const { path, version } of source.list({}, context)) {
         context.signal.throwIfAborted()
         if (!isPromptPath(path)) continue
-        const written = await listed(path, version, context)
-        if (written === undefined) continue
-        if (found.length >= limit) {
+        const prompt = await listed(path, version, context)
+        if (prompt === undefined) continue
+        if (prompts.length >= limit) {
           tell(path, `there are more than ${limit} prompts`)
           break
         }
-        found.push(written.prompt)
+        prompts.push(prompt.prompt)
       }
-      return found
+      return prompts
     },
-    get: async ({ path, arguments: given }, context) => {
-      const written = isPromptPath(path) ? await read(path, context) : undefined
-      if (written === undefined) throw notFound('no prompt is at this path')
-      const { prompt, header, sections } = written
+    get: async ({ path, arguments: values }, context) => {
+      const writtenPrompt = isPromptPath(path) ? await readPrompt(path, context) : undefined
+      if (writtenPrompt === undefined) throw notFound('no prompt is at this path')
+      const { prompt, header, sections } = writtenPrompt
       const names = new Set((prompt.arguments ?? []).map(({ name }) => name))
       const before = header.resources.map((uri): PromptMessage => ({ role: 'user', content: { uri } }))
-      const messages = [...before, ...fillSections(sections, names, given)]
+      const messages = [...before, ...fillSections(sections, names, values)]
       if (messages.length === 0)
         throw invalid(
           'Nothing is left of this prompt, because its arguments are empty. Fill in an argument.',
@@ -197,16 +197,16 @@ function parseSections(body: string): readonly Section[] {
     else if (roles[role] === undefined) throw promptError(`it has the role ${role}: there are user and assistant`)
     else sections.push({ role: roles[role], lines: [] })
   }
-  const parsed = sections.map(({ role, lines }) => ({ role, pieces: parsePromptPieces(lines.join('\n').trim()) }))
-  const said = parsed.filter(({ pieces }) => pieces.length > 0)
-  if (said.length === 0) throw promptError('it has no text')
-  return said
+  const messages = sections.map(({ role, lines }) => ({ role, pieces: parsePromptPieces(lines.join('\n').trim()) }))
+  const nonEmpty = messages.filter(({ pieces }) => pieces.length > 0)
+  if (nonEmpty.length === 0) throw promptError('it has no text')
+  return nonEmpty
 }
 
 function parsePromptPieces(text: string, embeds = true): readonly PromptPiece[] {
   const pieces: PromptPiece[] = []
   let end = 0
-  const put = (piece: PromptPiece, at: number, length: number) => {
+  const putPiece = (piece: PromptPiece, at: number, length: number) => {
     if (at > end) pieces.push({ text: text.slice(end, at) })
     pieces.push(piece)
     end = at + length
@@ -214,11 +214,12 @@ function parsePromptPieces(text: string, embeds = true): readonly PromptPiece[] 
   for (const match of text.matchAll(placeholders)) {
     const [source, braced, input, all, uri] = match
     const argument = braced ?? input ?? (all === undefined ? undefined : 'arguments')
-    if (source.startsWith('\\')) put({ text: source.slice(1) }, match.index, source.length)
-    else if (argument !== undefined) put({ argument, source, required: all === undefined }, match.index, source.length)
+    if (source.startsWith('\\')) putPiece({ text: source.slice(1) }, match.index, source.length)
+    else if (argument !== undefined)
+      putPiece({ argument, source, required: all === undefined }, match.index, source.length)
     // Notes embed each other in the same form, but without a scheme: such embeds stay unchanged.
     else if (embeds && uri !== undefined && /^(?:[a-z][a-z0-9+.-]*:|\{\{)/.test(uri))
-      put({ uri: parsePromptPieces(uri, false), source }, match.index, source.length)
+      putPiece({ uri: parsePromptPieces(uri, false), source }, match.index, source.length)
   }
   if (end < text.length) pieces.push({ text: text.slice(end) })
   return pieces
@@ -226,45 +227,45 @@ function parsePromptPieces(text: string, embeds = true): readonly PromptPiece[] 
 
 /** Returns the arguments for which a text has placeholders, in order. */
 function placeholdersIn(sections: readonly Section[]): ReadonlyMap<string, { readonly required: boolean }> {
-  const found = new Map<string, { readonly required: boolean }>()
+  const placeholders = new Map<string, { readonly required: boolean }>()
   const look = (pieces: readonly PromptPiece[]) => {
     for (const piece of pieces)
       if ('uri' in piece) look(piece.uri)
-      else if ('argument' in piece && !found.has(piece.argument))
-        found.set(piece.argument, { required: piece.required })
+      else if ('argument' in piece && !placeholders.has(piece.argument))
+        placeholders.set(piece.argument, { required: piece.required })
   }
   for (const { pieces } of sections) look(pieces)
-  return found
+  return placeholders
 }
 
 /**
  * Replaces the placeholders by arguments, once: values are not searched for placeholders. A placeholder for an unknown argument
  * stays. In a URI a value is encoded as a path, unless it begins the URI.
  *
- * @param known The arguments of the prompt.
+ * @param placeholders The arguments of the prompt.
  * @throws ResourceError `invalid` if the result is too long.
  */
 function fillSections(
   sections: readonly Section[],
-  known: ReadonlySet<string>,
-  given: ReadonlyMap<string, string>,
+  placeholders: ReadonlySet<string>,
+  values: ReadonlyMap<string, string>,
 ): readonly PromptMessage[] {
   let length = 0
-  const counted = (text: string) => {
+  const count = (text: string) => {
     length += text.length
     if (length <= maxFilled) return text
     throw invalid(`The prompt with these arguments has more than ${maxFilled} characters. Shorten them.`, 'too-large', {
       limit: maxFilled,
     })
   }
-  const valueAt = (name: string, source: string) => (known.has(name) ? (given.get(name) ?? '') : source)
+  const valueAt = (name: string, source: string) => (placeholders.has(name) ? (values.get(name) ?? '') : source)
   const uriOf = (pieces: readonly PromptPiece[]) =>
     pieces
       .map((piece, index) => {
         if ('text' in piece) return piece.text
         if ('uri' in piece) return piece.source
         const value = valueAt(piece.argument, piece.source)
-        return counted(index === 0 ? value : encodePath(value.toWellFormed()))
+        return count(index === 0 ? value : encodePath(value.toWellFormed()))
       })
       .join('')
   const messages: PromptMessage[] = []
@@ -276,7 +277,7 @@ function fillSections(
     }
     for (const piece of pieces) {
       if ('text' in piece) text += piece.text
-      else if ('argument' in piece) text += counted(valueAt(piece.argument, piece.source))
+      else if ('argument' in piece) text += count(valueAt(piece.argument, piece.source))
       else {
         flush()
         messages.push({ role, content: { uri: uriOf(piece.uri) } })

@@ -10,8 +10,8 @@ export const open: OpenSource<typeof source> = async (options, context) => {
   const { log, documents } = context
   const [{ files }, { prompts }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])
   const { limit, include = usual } = options
-  const opened = await files({ ...options, include, ...locateRoot(options, context), log })
-  return prompts({ source: await documents(opened, { frontMatter: usual }), log, ...defined({ limit }) })
+  const provider = await files({ ...options, include, ...locateRoot(options, context), log })
+  return prompts({ source: await documents(provider, { frontMatter: usual }), log, ...defined({ limit }) })
 }
 
 /** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */

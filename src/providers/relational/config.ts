@@ -168,9 +168,9 @@ export async function serverOptions<Rows extends object>(options: ServerOptions<
 }
 
 async function urlIn(source: SecretSource, folder: string): Promise<string> {
-  const found = await resolveSecret(source, { folder })
-  if ('value' in found) return found.value.trim()
-  throw invalid(`"url" has no value. ${found.message} ${found.fix}`, 'configuration')
+  const secret = await resolveSecret(source, { folder })
+  if ('value' in secret) return secret.value.trim()
+  throw invalid(`"url" has no value. ${secret.message} ${secret.fix}`, 'configuration')
 }
 
 async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) {

@@ -59,11 +59,11 @@ export function relationDocument(relation: Relation) {
     owner: owner ?? null,
     comment: comment ?? null,
     rowEstimate: rowEstimate ?? null,
-    columns: columns.map(({ name: column, type, nullable, comment: said, ...rest }) => ({
+    columns: columns.map(({ name: column, type, nullable, comment: commentText, ...rest }) => ({
       name: column,
       type,
       nullable,
-      comment: said ?? null,
+      comment: commentText ?? null,
       ...rest,
     })),
     primaryKey: primaryKey ?? null,
@@ -141,14 +141,14 @@ export async function readOverview(
   const relations: Relation[] = []
   for (let at = 0; at < names.length; at += chunk)
     relations.push(...(await source.relations(names.slice(at, at + chunk), context)))
-  const sorted = inOrderOfNames(names, relations).map((relation) => ({
+  const relationsInOrder = inOrderOfNames(names, relations).map((relation) => ({
     ...relation,
     foreignKeys: relation.foreignKeys.filter(({ references }) => sees(references)),
   }))
   const meta = more ? { [metaKeys.truncated]: true } : undefined
-  const mermaid = diagramOf(sorted, source.schema)
+  const mermaid = diagramOf(relationsInOrder, source.schema)
   if (format === 'mermaid') return textContent(mermaid, databaseMimeTypes.mermaid, meta)
-  return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, databaseMimeTypes.overview, meta)
+  return jsonContent({ ...overviewDocument(relationsInOrder, schema, more), mermaid }, databaseMimeTypes.overview, meta)
 }
 
 async function collectRelationNames(
@@ -158,15 +158,15 @@ async function collectRelationNames(
   context: SourceContext,
 ) {
   const names: ObjectName[] = []
-  let found = false
+  let isFound = false
   for await (const page of catalogPagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
     for (const item of page) {
-      found = true
+      isFound = true
       if (!('name' in item) || item.relation === undefined || !sees(item)) continue
-      if (names.length === maxRelations) return { names, more: true, found }
+      if (names.length === maxRelations) return { names, more: true, found: isFound }
       names.push({ schema: item.schema, name: item.name })
     }
-  return { names, more: false, found }
+  return { names, more: false, found: isFound }
 }
 
 /** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
@@ -218,11 +218,11 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
  * characters that Mermaid does not accept are replaced.
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
-  const drawn = relations.slice(0, maxDrawn)
-  const ids = new Map(drawn.map((relation, index) => [objectNameKey(relation), `t${index}`]))
+  const drawnRelations = relations.slice(0, maxDrawn)
+  const ids = new Map(drawnRelations.map((relation, index) => [objectNameKey(relation), `t${index}`]))
   const label = ({ schema, name }: ObjectName) => quoted(only === undefined ? `${schema}.${name}` : name)
   const lines = ['erDiagram']
-  for (const relation of drawn) {
+  for (const relation of drawnRelations) {
     lines.push(`  ${ids.get(objectNameKey(relation))}[${label(relation)}] {`)
     const primary = new Set(relation.primaryKey?.columns)
     const foreign = new Set(relation.foreignKeys.flatMap(({ columns }) => columns))
@@ -234,15 +234,15 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
     }
     lines.push('  }')
   }
-  for (const relation of drawn)
+  for (const relation of drawnRelations)
     for (const { name, references, columns } of relation.foreignKeys) {
       const [from, to] = [ids.get(objectNameKey(relation)), ids.get(objectNameKey(references))]
       if (from === undefined || to === undefined) continue
       const optional = columns.some((column) => relation.columns.find((one) => one.name === column)?.nullable)
       lines.push(`  ${from} }o--${optional ? 'o|' : '||'} ${to} : ${quoted(name)}`)
     }
-  if (relations.length > drawn.length)
-    lines.push(`  %% ${relations.length - drawn.length} more tables or views are not drawn`)
+  if (relations.length > drawnRelations.length)
+    lines.push(`  %% ${relations.length - drawnRelations.length} more tables or views are not drawn`)
   return `${lines.join('\n')}\n`
 }
 

@@ -63,51 +63,51 @@ export function relational(options: RelationalOptions): Provider {
   ): Promise<Content> =>
     readRow(found(source.rows), found(await tableOf(name, context)), `${key}rows`, row, rules, context)
 
-  const read = async (parsed: DatabasePath, { params }: ReadRequest, context: Context): Promise<Content> => {
-    switch (parsed.kind) {
+  const readPath = async (databasePath: DatabasePath, { params }: ReadRequest, context: Context): Promise<Content> => {
+    switch (databasePath.kind) {
       case 'overview':
-        return found(await readOverview(source, parsed.schema, params, context))
+        return found(await readOverview(source, databasePath.schema, params, context))
       case 'extensions':
         return jsonContent(extensionsDocument(found(await source.extensions?.(context))), databaseMimeTypes.extensions)
       case 'schema':
         return jsonContent(
-          relationDocument(visibleRelation(await relationAt(parsed.name, context), source.schema, context)),
+          relationDocument(visibleRelation(await relationAt(databasePath.name, context), source.schema, context)),
           databaseMimeTypes.schema,
         )
       case 'schema.sql':
-        return textContent((await relationAt(parsed.name, context)).definition, databaseMimeTypes.sql)
+        return textContent((await relationAt(databasePath.name, context)).definition, databaseMimeTypes.sql)
       case 'enum':
-        return jsonContent(enumDocument(found(await enumOf(parsed.name, context.signal))), databaseMimeTypes.enum)
+        return jsonContent(enumDocument(found(await enumOf(databasePath.name, context.signal))), databaseMimeTypes.enum)
       case 'function':
         return jsonContent(
-          routineDocument(found(await routineOf(parsed.name, context.signal))),
+          routineDocument(found(await routineOf(databasePath.name, context.signal))),
           databaseMimeTypes.function,
         )
       case 'rows':
-        return readRows(found(source.rows), found(await tableOf(parsed.name, context)), params, rules, context)
+        return readRows(found(source.rows), found(await tableOf(databasePath.name, context)), params, rules, context)
       case 'row':
-        return rowAt(parsed, context)
+        return rowAt(databasePath, context)
     }
   }
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
-    const parsed = found(parseDatabasePath(path, source.schema))
-    if (parsed.kind === 'row') {
-      await rowAt(parsed, context)
+    const databasePath = found(parseDatabasePath(path, source.schema))
+    if (databasePath.kind === 'row') {
+      await rowAt(databasePath, context)
       return { path, mimeType: databaseMimeTypes.rows }
     }
     const page = lister.pages.find((one) => one.path === path)
     if (page !== undefined) return page
-    const entries = await lister.entriesAt('key' in parsed ? parsed.key : path, context)
+    const entries = await lister.entriesAt('key' in databasePath ? databasePath.key : path, context)
     return found(entries.find((entry) => entry.path === path))
   }
 
   /** Yields the rows of a table, each with its own path. Undefined: the rows are not served, or have no key. */
   const parts: NonNullable<Provider['parts']> = async (path, context) => {
     context.signal.throwIfAborted()
-    const parsed = parseDatabasePath(path, source.schema)
-    if (parsed?.kind !== 'rows' || source.rows === undefined) return undefined
-    const table = await tableOf(parsed.name, context)
+    const databasePath = parseDatabasePath(path, source.schema)
+    if (databasePath?.kind !== 'rows' || source.rows === undefined) return undefined
+    const table = await tableOf(databasePath.name, context)
     if (table === undefined || table.access.key.length === 0) return undefined
     return rowParts(source.rows, table, path, rules, context)
   }
@@ -124,7 +124,7 @@ export function relational(options: RelationalOptions): Provider {
     },
     read: async (request, context) => {
       context.signal.throwIfAborted()
-      return [await read(found(parseDatabasePath(request.path, source.schema)), request, context)]
+      return [await readPath(found(parseDatabasePath(request.path, source.schema)), request, context)]
     },
     templates: async () => templates,
     ...(options.rows === undefined ? {} : { parts }),

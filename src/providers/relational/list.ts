@@ -48,8 +48,8 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
     },
     /** Returns the entries of the object with a key. */
     entriesAt: async (key: string, context: SourceContext): Promise<readonly Entry[]> => {
-      const found = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
-      return found.flatMap((item) => (item.key === key ? entriesOf(item) : []))
+      const items = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
+      return items.flatMap((item) => (item.key === key ? entriesOf(item) : []))
     },
   }
 }
@@ -110,11 +110,11 @@ function leafEntry({ key, name, relation, comment }: Extract<CatalogItem, { name
 
 function overviewEntry(path: string, schema: string | undefined, comment?: string): Entry {
   const of = schema === undefined ? 'the database' : `the schema ${schema.replace(/\p{Cc}/gu, ' ')}`
-  const said = comment === undefined ? '' : ` ${comment.replace(/\p{Cc}+/gu, ' ').trim()}`
+  const commentText = comment === undefined ? '' : ` ${comment.replace(/\p{Cc}+/gu, ' ').trim()}`
   return {
     path,
     title: `Overview of ${of}`,
-    description: `Tables, views and how they refer to each other, with a diagram.${said}`,
+    description: `Tables, views and how they refer to each other, with a diagram.${commentText}`,
     mimeType: databaseMimeTypes.overview,
     priority: 0.8,
   }
@@ -151,17 +151,17 @@ export function createDatabaseCompleter(
     context: SourceContext,
   ): Promise<Completion> => {
     const values: string[] = []
-    const begun = `${head}${typed}`
+    const beginning = `${head}${typed}`
     let looks = 0
     for await (const page of catalogPagesFrom(
       source,
-      { from: begun, prefix: head, limit: searchedPageLength },
+      { from: beginning, prefix: head, limit: searchedPageLength },
       context,
     )) {
       if (looks >= maxLooks) return { values, hasMore: true }
       looks += page.length
       for (const item of page) {
-        if (!item.key.startsWith(begun)) return completeFromValues(values)
+        if (!item.key.startsWith(beginning)) return completeFromValues(values)
         if (!('name' in item) || !isWanted(item)) continue
         if (values.length === maxValues) return { values, hasMore: true }
         values.push(item.key.slice(head.length, -1))
@@ -173,10 +173,10 @@ export function createDatabaseCompleter(
   const columns = ({ access }: ReadableTable, typed: string): Completion => {
     const comma = typed.lastIndexOf(',') + 1
     const [before, started] = [typed.slice(0, comma), typed.slice(comma).toLowerCase()]
-    const taken = new Set(before.split(','))
+    const columns = new Set(before.split(','))
     const left = access.readable
       .map((column) => rowSegmentOf([column]))
-      .filter((column) => !taken.has(column) && column.toLowerCase().startsWith(started))
+      .filter((column) => !columns.has(column) && column.toLowerCase().startsWith(started))
     return completeFromValues(left.map((column) => before + column))
   }
 
@@ -187,11 +187,11 @@ export function createDatabaseCompleter(
   ): Promise<Completion> => {
     if (source.rows === undefined || access.key.length === 0) return nothing
     const first = segmentToName(typed.split(',')[0] ?? '') ?? ''
-    const found = await source.rows.keys(
+    const keys = await source.rows.keys(
       { relation: { ...relation, rows: access }, typed: typed === '' ? '' : first, limit: maxKeys },
       context,
     )
-    const values = found.map(rowSegmentOf).filter((key) => key.startsWith(typed))
+    const values = keys.map(rowSegmentOf).filter((key) => key.startsWith(typed))
     return { values: values.slice(0, maxValues), hasMore: values.length > maxValues }
   }
 
@@ -202,21 +202,21 @@ export function createDatabaseCompleter(
     const { name, value } = argument
     if (name === 'schema' || name === 'path') return undefined
     if (name === 'format') return completeFromValues(['mermaid'], value)
-    const given = filled.get('schema') ?? ''
-    const schema = source.schema ?? segmentToName(given)
-    if (schema === undefined || (source.schema === undefined && given === '')) return nothing
+    const schemaName = filled.get('schema') ?? ''
+    const schema = source.schema ?? segmentToName(schemaName)
+    if (schema === undefined || (source.schema === undefined && schemaName === '')) return nothing
     const head = source.schema === undefined ? `${nameToSegment(schema)}/` : ''
-    const isWanted = wanted[name]
+    const isWanted = filters[name]
     if (isWanted !== undefined) return value.includes('/') ? nothing : names(head, value, isWanted, context)
     if (name !== 'columns' && name !== 'key') return nothing
-    const named = segmentToName(filled.get('table') ?? '')
-    const table = named === undefined ? undefined : await tableOf({ schema, name: named }, context)
+    const tableName = segmentToName(filled.get('table') ?? '')
+    const table = tableName === undefined ? undefined : await tableOf({ schema, name: tableName }, context)
     if (table === undefined) return nothing
     return name === 'columns' ? columns(table, value) : keys(table, value, context)
   }
 }
 
-const wanted: Readonly<Record<string, (item: NamedItem) => boolean>> = {
+const filters: Readonly<Record<string, (item: NamedItem) => boolean>> = {
   table: (item) => item.relation !== undefined,
   enum: (item) => item.isEnum === true,
   function: (item) => item.isRoutine === true,

@@ -142,18 +142,18 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
   /** Runs the query of a batch. It is aborted when no caller waits for it any more. */
   const run = async (batch: readonly Waiting<T>[]): Promise<void> => {
     running++
-    const gone = new AbortController()
+    const closeController = new AbortController()
     let left = batch.length
     for (const one of batch) {
       queue.delete(one)
       leaving.set(one, () => {
-        if (--left === 0) gone.abort()
+        if (--left === 0) closeController.abort()
       })
     }
     try {
       const names = new Map(batch.map(({ name }) => [objectNameKey(name), name]))
-      const found = await load([...names.values()], gone.signal)
-      const byName = new Map(found.map((one) => [objectNameKey(one), one]))
+      const items = await load([...names.values()], closeController.signal)
+      const byName = new Map(items.map((one) => [objectNameKey(one), one]))
       for (const { name, settle } of batch) settle({ value: byName.get(objectNameKey(name)) })
     } catch (error) {
       for (const { settle } of batch) settle({ error })

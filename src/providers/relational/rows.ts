@@ -126,8 +126,8 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
     key.every((part, i) => {
       if (part === own[i]) return true
       const { json = 'null', cut } = values[readable.indexOf(names[i] ?? '')] ?? {}
-      const shown = json.startsWith('"') ? String(JSON.parse(json)) : json
-      return (part === shown && cut === undefined) || (/\d/.test(part) && valueType.test(types[i] ?? ''))
+      const text = json.startsWith('"') ? String(JSON.parse(json)) : json
+      return (part === text && cut === undefined) || (/\d/.test(part) && valueType.test(types[i] ?? ''))
     })
 }
 

@@ -139,8 +139,8 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
   ) => {
     const names = items.filter((item): item is NamedItem => 'name' in item && isThere(item))
     for (let at = 0; load !== undefined && at < names.length; at += chunk)
-      for (const found of await load(names.slice(at, at + chunk), context))
-        versions.set(`${objectDirectory(found, source.schema)}${leaf}`, textVersion(JSON.stringify(documentOf(found))))
+      for (const value of await load(names.slice(at, at + chunk), context))
+        versions.set(`${objectDirectory(value, source.schema)}${leaf}`, textVersion(JSON.stringify(documentOf(value))))
   }
   // The row estimate is shown by a read, but it changes too often to be reported as a change.
   await look(
@@ -161,14 +161,14 @@ function* diffDatabaseSnapshots(
   now: DatabaseSnapshot,
   only: string | undefined,
 ): Generator<Change> {
-  const changed = new Set<string>()
+  const changedNames = new Set<string>()
   // Entries of the object may have appeared or disappeared, and its facts in the listing may have changed.
   for (const key of changesIn(before.listed, now.listed)) {
-    changed.add(key)
+    changedNames.add(key)
     yield { path: key, listed: true }
   }
   for (const path of changesIn(before.versions, now.versions)) {
-    changed.add(path)
+    changedNames.add(path)
     yield { path }
     if (path.endsWith('/schema')) {
       yield { path: `${path}.sql` }
@@ -176,10 +176,10 @@ function* diffDatabaseSnapshots(
       yield { path: path.replace(/schema$/, 'rows/') }
     }
   }
-  if (changed.size === 0) return
+  if (changedNames.size === 0) return
   yield { path: 'overview' }
   if (nameSegmentCount(only) === 1) return
-  const schemas = new Set([...changed].filter((path) => path.includes('/')).map((path) => path.split('/')[0]))
+  const schemas = new Set([...changedNames].filter((path) => path.includes('/')).map((path) => path.split('/')[0]))
   for (const schema of schemas) yield { path: `${schema}/overview` }
 }
 

@@ -91,9 +91,9 @@ const remoteShape = {
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Checks that a mount has either `command` or `url`, only options that go with it, and no literal secret. */
-function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
+function checkRemote(mountOptions: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
-  const { command, url, env = {} } = given
+  const { command, url, env = {} } = mountOptions
   if (command === undefined && url === undefined)
     refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" for a server that runs.')
   if (command !== undefined && url !== undefined)
@@ -101,7 +101,7 @@ function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.Refinement
   const others =
     url === undefined ? (['bearer', 'headers', 'insecure'] as const) : (['args', 'env', 'cwd', 'memory'] as const)
   for (const key of others)
-    if (given[key] !== undefined && (command === undefined) !== (url === undefined))
+    if (mountOptions[key] !== undefined && (command === undefined) !== (url === undefined))
       refuse(
         key,
         `This key needs ${url === undefined ? '"url"' : '"command"'}, which this mount does not have.`,
@@ -149,7 +149,7 @@ function isServerUrl(text: string): boolean {
 export const open: OpenSource<typeof source> = async (options, { address, folder, log, spill, redaction }) => {
   const { refresh, timeout, maxResources, maxBytes, memory, prompts, tools, redact = 'off' } = options
   const { remote } = await import('./index.ts')
-  const opened = remote({
+  const provider = remote({
     target: await targetIn(options, folder),
     address,
     log,
@@ -157,9 +157,9 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
   })
   const clean =
     redact === 'off'
-      ? opened
-      : (await import('../../wrap/redacted.ts')).redacted(opened, { ...(await redaction()), mode: redact })
-  if (spill === undefined || opened.tools === undefined) return clean
+      ? provider
+      : (await import('../../wrap/redacted.ts')).redacted(provider, { ...(await redaction()), mode: redact })
+  if (spill === undefined || provider.tools === undefined) return clean
   // Results are redacted before they are stored.
   return (await import('../../wrap/spilled.ts')).spilled(clean, spill)
 }
@@ -182,11 +182,11 @@ async function targetIn(options: OptionsOf<(typeof source)['shape']>, folder: st
 
 async function resolveSecretValues(
   key: string,
-  given: Readonly<Record<string, string | SecretSource>>,
+  secretSources: Readonly<Record<string, string | SecretSource>>,
   folder: string,
 ): Promise<Record<string, string>> {
   const values: Record<string, string> = {}
-  for (const [name, value] of Object.entries(given))
+  for (const [name, value] of Object.entries(secretSources))
     values[name] = typeof value === 'string' ? value : await requireSecret(`${key}.${name}`, value, folder)
   return values
 }

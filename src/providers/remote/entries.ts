@@ -46,12 +46,12 @@ export function toRemoteEntry(
   const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)
-  const shown = shorten(name, maxTextLengths.name)
+  const shortName = shorten(name, maxTextLengths.name)
   return {
     uri,
     entry: {
       path,
-      ...(shown === baseName(path) ? {} : { name: shown }),
+      ...(shortName === baseName(path) ? {} : { name: shortName }),
       ...defined({ size, modified }),
       ...(version === undefined || version.length > maxTextLengths.version ? {} : { version }),
       ...described,
@@ -102,8 +102,8 @@ const ownKey = /^dev\.hikidashi(?:[./]|$)/i
  * apply to it. Addresses of web pages are kept. Values that are nested too deeply are left out; the result is empty if the rest is too long.
  */
 export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
-  const all = relayedValue(Object.fromEntries(kept)) as Readonly<Record<string, unknown>> | undefined
+  const members = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
+  const all = relayedValue(Object.fromEntries(members)) as Readonly<Record<string, unknown>> | undefined
   return all === undefined || JSON.stringify(all).length > maxTextLengths.meta ? {} : all
 }
 
@@ -115,10 +115,12 @@ function relayedValue(value: unknown): unknown {
     const items = value.map(relayedValue).filter((one) => one !== undefined)
     return items.length === 0 && value.length > 0 ? undefined : items
   }
-  const given = Object.entries(value)
-  const named = given.filter(([key]) => !ownKey.test(key) && !isResourceUri(key))
-  const kept = named.map(([key, one]) => [key, relayedValue(one)] as const).filter(([, one]) => one !== undefined)
-  return kept.length === 0 && given.length > 0 ? undefined : Object.fromEntries(kept)
+  const members = Object.entries(value)
+  const others = members.filter(([key]) => !ownKey.test(key) && !isResourceUri(key))
+  const relayedMembers = others
+    .map(([key, one]) => [key, relayedValue(one)] as const)
+    .filter(([, one]) => one !== undefined)
+  return relayedMembers.length === 0 && members.length > 0 ? undefined : Object.fromEntries(relayedMembers)
 }
 
 /** Whether a text is a URI other than that of a web page, as URL parsers read it: they ignore line breaks, tabs, and spaces before it. */
@@ -128,9 +130,9 @@ function isResourceUri(text: string): boolean {
 }
 
 /** Returns the nesting depth of objects and arrays, counted only up to the limit. */
-function depthOf(value: unknown, left = deepestMeta + 1): number {
-  if (left === 0 || typeof value !== 'object' || value === null) return 0
-  return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
+function depthOf(value: unknown, remainingDepth = deepestMeta + 1): number {
+  if (remainingDepth === 0 || typeof value !== 'object' || value === null) return 0
+  return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, remainingDepth - 1)), 0)
 }
 
 const maxTemplates = 5000
@@ -174,8 +176,8 @@ export async function collectPages<T, Kept>(
   let isWhole = false
   for await (const { items, nextCursor } of iteratePages(fetch, { maxPages })) {
     for (const item of items) {
-      const named = keyed(item)
-      if (named !== undefined && !found.has(named[0])) found.set(...named)
+      const keyedItem = keyed(item)
+      if (keyedItem !== undefined && !found.has(keyedItem[0])) found.set(...keyedItem)
       if (found.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
       if (slices.due()) await slices.rest()
     }
@@ -201,9 +203,9 @@ export function rewriteSearchResults(
   allows: Context['allows'],
 ): Content {
   if (content.mimeType !== foundMimeType || !('text' in content)) return content
-  const found = parseSearchAnswer(content.text)
-  if (found === undefined) return content
-  const answer = allows === undefined ? found : visibleIn(found, allows)
+  const searchAnswer = parseSearchAnswer(content.text)
+  if (searchAnswer === undefined) return content
+  const answer = allows === undefined ? searchAnswer : visibleIn(searchAnswer, allows)
   if (address === undefined) return allows === undefined ? content : { ...content, text: JSON.stringify(answer) }
   const here = parseAddress(address)
   const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
@@ -217,11 +219,11 @@ export function rewriteSearchResults(
 }
 
 function visibleIn({ total: _, ...found }: SearchAnswer, allows: (path: string) => boolean): SearchAnswer {
-  const seen = found.hits.filter(({ document }) => allows(pathOfForeign(document)))
-  const best = seen[0]?.score || 1
+  const hits = found.hits.filter(({ document }) => allows(pathOfForeign(document)))
+  const best = hits[0]?.score || 1
   return {
     ...found,
-    hits: seen.map((hit) => ({ ...hit, score: Math.min(1, hit.score / best) })),
+    hits: hits.map((hit) => ({ ...hit, score: Math.min(1, hit.score / best) })),
     notes: found.notes.filter((note) => !note.includes('://')),
   }
 }

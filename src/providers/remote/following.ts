@@ -53,8 +53,8 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   /** Returns the URIs at the server to subscribe to for a path: its own, or those in its directory. */
   const urisFor = async (path: string, view: RemoteView): Promise<readonly string[]> => {
     const { last } = listing
-    const known = last === undefined ? undefined : entryAt(last, path)
-    if (known !== undefined) return [known.uri]
+    const entry = last === undefined ? undefined : entryAt(last, path)
+    if (entry !== undefined) return [entry.uri]
     const directory = path === '' || path.endsWith('/') ? path : `${path}/`
     const inIt = last === undefined ? [] : [...take(entriesIn(last, { prefix: directory }), maxInDirectory)]
     if (inIt.length === 0) {
@@ -236,9 +236,9 @@ async function addUris(
 }
 
 function* take<T>(items: Iterable<T>, most: number): Generator<T> {
-  let left = most
+  let remaining = most
   for (const item of items) {
-    if (left-- <= 0) return
+    if (remaining-- <= 0) return
     yield item
   }
 }

@@ -124,27 +124,27 @@ export function remote(options: RemoteOptions): Provider {
 
   return {
     list: async function* (query, context) {
-      const taken = await snapshot(context)
+      const serverSnapshot = await snapshot(context)
       const { prefix = '', after, shallow = false } = query
       const more = shallow ? await unlistedIn(session, prefix, { mark, log, signal: context.signal }) : []
       const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
-      for (const entry of mergeEntries(entriesIn(taken, query), behind)) {
+      for (const entry of mergeEntries(entriesIn(serverSnapshot, query), behind)) {
         context.signal.throwIfAborted()
         yield entry
       }
     },
     stat: async (path, context) => {
-      const known = entryAt(await snapshot(context), path)
-      if (known === undefined) throw notFound('the server does not list this resource')
-      return known.entry
+      const entry = entryAt(await snapshot(context), path)
+      if (entry === undefined) throw notFound('the server does not list this resource')
+      return entry.entry
     },
-    read: async ({ path, params: given }, context) => {
+    read: async ({ path, params: requestParams }, context) => {
       // Access rules apply to each hit of a search. Markdown does not separate the hits, so JSON is requested, and formatted here.
       const asMarkdown =
         context.allows !== undefined &&
-        given.get('as') === 'markdown' &&
-        isSearch(path, given, await currentOf(templates, context.signal))
-      const params = asMarkdown ? new Map([...given].filter(([name]) => name !== 'as')) : given
+        requestParams.get('as') === 'markdown' &&
+        isSearch(path, requestParams, await currentOf(templates, context.signal))
+      const params = asMarkdown ? new Map([...requestParams].filter(([name]) => name !== 'as')) : requestParams
       const uri = withQueryParams(await uriOf(path, context), params)
       const { contents } = await session
         .ask((view) => view.read(uri, context), context.signal)
@@ -152,13 +152,13 @@ export function remote(options: RemoteOptions): Provider {
           context.signal.throwIfAborted()
           throw toReadError(error, params.size > 0)
         })
-      const told = contents.map((content) => relayContent(content, uri, path))
+      const relayedContents = contents.map((content) => relayContent(content, uri, path))
       // Servers answer the read of a directory with its contents, by their own rules. Our rules are applied to its listing
       // instead.
-      if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
+      if (params.size === 0 && isDirectory(relayedContents, path) && isOnlyDirectory(await snapshot(context), path))
         throw notFound('it is a directory of the server, which can only be listed')
-      const shown = told.map((content) => rewriteSearchResults(content, options.address, context.allows))
-      return asMarkdown ? Promise.all(shown.map(markdownOf)) : shown
+      const results = relayedContents.map((content) => rewriteSearchResults(content, options.address, context.allows))
+      return asMarkdown ? Promise.all(results.map(markdownOf)) : results
     },
     start: () => void listing.current(closing.signal).catch(() => {}),
     templates: async ({ signal, answerBy }) =>
@@ -169,7 +169,7 @@ export function remote(options: RemoteOptions): Provider {
         (template) => templates.current(signal).then((all) => all.find((one) => one.template.template === template)),
         // Words that a search proposes may come from hidden documents.
         ({ template }) => allows === undefined || template.mimeType !== foundMimeType,
-        (asked) => session.ask((view) => view.complete(asked, { signal }), signal),
+        (request) => session.ask((view) => view.complete(request, { signal }), signal),
         signal,
       ),
     ...(prompts === undefined ? {} : { prompts: createRelayedPrompts(prompts, session, mark) }),
@@ -194,19 +194,19 @@ function isSearch(path: string, params: Params, templates: readonly { readonly t
 
 /** Completes a variable of a template: requests the values from the server, for its form of the template. */
 async function completeThere(
-  { template, argument, arguments: given }: CompletionRequest,
+  { template, argument, arguments: argumentValues }: CompletionRequest,
   find: (template: string) => Promise<{ readonly template: Template; readonly uriTemplate: string } | undefined>,
   isOpen: (found: { readonly template: Template }) => boolean,
   ask: (request: ViewCompletionRequest) => Promise<Completion>,
   signal: AbortSignal,
 ): Promise<Completion | undefined> {
   try {
-    const known = await find(template)
-    if (known === undefined) return undefined
-    if (!isOpen(known)) return { values: [] }
+    const listedTemplate = await find(template)
+    if (listedTemplate === undefined) return undefined
+    if (!isOpen(listedTemplate)) return { values: [] }
     const { textFrom, valueFor } = compileTemplate(template)
-    const filled = new Map(Array.from(given, ([name, text]) => [name, valueFor(name, text)]))
-    const { values, ...rest } = await ask({ uriTemplate: known.uriTemplate, argument, arguments: filled })
+    const filled = new Map(Array.from(argumentValues, ([name, text]) => [name, valueFor(name, text)]))
+    const { values, ...rest } = await ask({ uriTemplate: listedTemplate.uriTemplate, argument, arguments: filled })
     const short = values.filter((value) => value.length <= maxValue)
     return { ...rest, values: short.map((value) => textFrom(argument.name, value)) }
   } catch (error) {
@@ -232,13 +232,13 @@ async function unlistedIn(
   }
 }
 
-function relayContent({ uri, name: _, meta, ...content }: ResourceContent, asked: string, path: string): Content {
-  const at = isRequestedUri(uri, asked) ? path : pathOfForeign(uri)
-  const told = meta === undefined ? undefined : relayableMeta(meta)
+function relayContent({ uri, name: _, meta, ...content }: ResourceContent, requestUri: string, path: string): Content {
+  const at = isRequestedUri(uri, requestUri) ? path : pathOfForeign(uri)
+  const metadata = meta === undefined ? undefined : relayableMeta(meta)
   return {
     ...content,
     ...(at === path ? {} : { path: at }),
-    ...(told === undefined || Object.keys(told).length === 0 ? {} : { meta: told }),
+    ...(metadata === undefined || Object.keys(metadata).length === 0 ? {} : { meta: metadata }),
   }
 }
 
@@ -250,23 +250,23 @@ function isDirectory(contents: readonly Content[], path: string): boolean {
 }
 
 /** Whether entries are listed below a path, but none at the path itself. */
-function isOnlyDirectory(taken: ServerSnapshot, path: string): boolean {
-  const [first] = entriesIn(taken, { prefix: `${path}/` })
-  return first !== undefined && entryAt(taken, path) === undefined
+function isOnlyDirectory(snapshot: ServerSnapshot, path: string): boolean {
+  const [first] = entriesIn(snapshot, { prefix: `${path}/` })
+  return first !== undefined && entryAt(snapshot, path) === undefined
 }
 
 /** Whether the URI of a content is the one that was asked for, apart from its spelling and from the query of the request. */
-function isRequestedUri(told: string, asked: string): boolean {
+function isRequestedUri(uri: string, requestUri: string): boolean {
   return (
-    told === asked ||
-    comparableUri(told) === comparableUri(asked) ||
-    comparableUri(told) === comparableUri(asked).replace(/\?.*$/s, '')
+    uri === requestUri ||
+    comparableUri(uri) === comparableUri(requestUri) ||
+    comparableUri(uri) === comparableUri(requestUri).replace(/\?.*$/s, '')
   )
 }
 
 /** Formats the answer of a search as Markdown. Any other content stays unchanged. */
 async function markdownOf(content: Content): Promise<Content> {
   const { formatAnswerMarkdown } = await import('../search/answer.ts')
-  const found = 'text' in content ? parseSearchAnswer(content.text) : undefined
-  return found === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatAnswerMarkdown(found) }
+  const answer = 'text' in content ? parseSearchAnswer(content.text) : undefined
+  return answer === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatAnswerMarkdown(answer) }
 }

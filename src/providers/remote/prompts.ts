@@ -35,7 +35,7 @@ export async function fetchPrompts(
 ): Promise<readonly RelayedPrompt[]> {
   const { prompts } = view
   if (prompts === undefined) return []
-  const found = await collectPages(
+  const listedPrompts = await collectPages(
     'prompts',
     maxPrompts,
     (query) => prompts.list(query, { signal }),
@@ -49,7 +49,7 @@ export async function fetchPrompts(
       return prompt && [prompt.path, { prompt, name }]
     },
   )
-  return found.sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
+  return listedPrompts.sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
 }
 
 /** Converts a listed prompt. Undefined: this process relayed it to the server. */
@@ -68,8 +68,8 @@ function promptOf(listed: ListedPrompt, mark: string, address: string | undefine
 }
 
 function limitPromptArguments(declared: NonNullable<ListedPrompt['arguments']>): readonly PromptArgument[] {
-  const named = declared.filter(({ name }) => name.length <= maxNameLength).slice(0, maxArguments)
-  return named.map(({ name, title, description, required }) => ({
+  const namedArguments = declared.filter(({ name }) => name.length <= maxNameLength).slice(0, maxArguments)
+  return namedArguments.map(({ name, title, description, required }) => ({
     name,
     ...defined({ required }),
     ...(title === undefined ? {} : { title: shorten(title, maxTextLengths.title) }),
@@ -79,24 +79,24 @@ function limitPromptArguments(declared: NonNullable<ListedPrompt['arguments']>):
 
 /** Creates the prompts of a mount from those that were fetched. */
 export function createRelayedPrompts(
-  kept: SnapshotKeeper<readonly RelayedPrompt[]>,
+  keeper: SnapshotKeeper<readonly RelayedPrompt[]>,
   session: ServerConnection,
   mark: string,
 ): Prompts {
   const find = async (path: string, signal: AbortSignal): Promise<string> => {
-    const known = (await kept.current(signal)).find(({ prompt }) => prompt.path === path)
-    if (known === undefined) throw notFound('the server lists no such prompt')
-    return known.name
+    const relayedPrompt = (await keeper.current(signal)).find(({ prompt }) => prompt.path === path)
+    if (relayedPrompt === undefined) throw notFound('the server lists no such prompt')
+    return relayedPrompt.name
   }
   return {
     separate: true,
-    list: async ({ signal, answerBy }) => (await currentOf(kept, signal, answerBy)).map(({ prompt }) => prompt),
-    get: async ({ path, arguments: given }, { signal }) => {
+    list: async ({ signal, answerBy }) => (await currentOf(keeper, signal, answerBy)).map(({ prompt }) => prompt),
+    get: async ({ path, arguments: values }, { signal }) => {
       const name = await find(path, signal)
       try {
         const { description, messages } = await session.ask(({ prompts }) => {
           if (prompts === undefined) throw notFound('the server has no prompts now')
-          return prompts.get({ name, arguments: given }, { signal })
+          return prompts.get({ name, arguments: values }, { signal })
         }, signal)
         return {
           ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
@@ -116,10 +116,10 @@ export function createRelayedPrompts(
         throw translateRemoteError(error)
       }
     },
-    complete: async ({ path, argument, arguments: given }, { signal }) => {
+    complete: async ({ path, argument, arguments: argumentValues }, { signal }) => {
       const name = await find(path, signal)
       try {
-        const request = { name, argument, arguments: given }
+        const request = { name, argument, arguments: argumentValues }
         const answer = session.ask(async ({ prompts }) => prompts?.complete(request, { signal }), signal)
         const { values, ...rest } = (await answer) ?? { values: [] }
         return { ...rest, values: values.filter((value) => value.length <= maxValueLength) }
@@ -137,12 +137,12 @@ export function createRelayedPrompts(
 export function toPromptPart(content: PromptContent, mark: string): PromptPart {
   if ('resource' in content) {
     const { uri, name: _, meta, ...rest } = content.resource
-    const kept = meta === undefined ? {} : { meta: relayableMeta(meta) }
-    return { content: { ...rest, ...kept, path: pathOfForeign(uri) } }
+    const metaMember = meta === undefined ? {} : { meta: relayableMeta(meta) }
+    return { content: { ...rest, ...metaMember, path: pathOfForeign(uri) } }
   }
   if ('link' in content) {
-    const known = toRemoteEntry(content.link, mark)
-    return known === undefined ? { text: content.link.uri } : { entry: known.entry }
+    const entry = toRemoteEntry(content.link, mark)
+    return entry === undefined ? { text: content.link.uri } : { entry: entry.entry }
   }
   return content
 }

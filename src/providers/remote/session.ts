@@ -31,7 +31,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
   let notBefore = 0
 
   // There is no pause after the first failure, because a restarted server is back at once.
-  const failed = (): number => {
+  const noteFailure = (): number => {
     const pauseMs = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
     failures++
     notBefore = performance.now() + pauseMs
@@ -41,7 +41,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
   const begin = async (): Promise<RemoteView> => {
     const view = await connect(closing.signal).catch((error: unknown) => {
       if (!closing.signal.aborted) log('warn', 'the server cannot be reached', { failures: failures + 1, error })
-      failed()
+      noteFailure()
       throw error
     })
     const since = performance.now()
@@ -50,7 +50,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
       if (performance.now() - since >= stableMs) failures = 0
-      const pauseMs = failed()
+      const pauseMs = noteFailure()
       log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
         failures,
         pause: pauseMs,
@@ -136,7 +136,7 @@ const knownReasons = [
   'unknown-name',
 ] as const satisfies readonly ErrorReason[]
 
-const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
+const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((one) => one === reason)
 
 /** Time after which a client should retry if the server says that it cannot answer now, in seconds. */
 const retryAfterSeconds = 2
@@ -161,8 +161,8 @@ export function translateRemoteError(error: unknown): ResourceError {
     }
     case 'too-large': {
       const { limit } = error.detail
-      const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
-      return new ResourceError('too-large', tooLargeMessage(error), told, options)
+      const detail: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
+      return new ResourceError('too-large', tooLargeMessage(error), detail, options)
     }
     case 'unavailable':
       return new ResourceError(

@@ -38,9 +38,9 @@ export async function takeSnapshot(
   maxResources: number,
   maxTime: number,
 ): Promise<ServerSnapshot> {
-  const taken = Date.now()
-  const begun = performance.now()
-  const found = new Map<string, RemoteEntry>()
+  const time = Date.now()
+  const start = performance.now()
+  const entries = new Map<string, RemoteEntry>()
   const slices = createSlices()
   let length = 0
   let listed = 0
@@ -53,23 +53,27 @@ export async function takeSnapshot(
     listed += items.length
     if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     for (const resource of items) {
-      const known = toRemoteEntry(resource, mark)
-      if (known === undefined) back++
+      const entry = toRemoteEntry(resource, mark)
+      if (entry === undefined) back++
       // Ignore a resource that is listed twice.
-      else if (!found.has(known.entry.path)) {
-        found.set(known.entry.path, known)
-        length += lengthOf(known)
+      else if (!entries.has(entry.entry.path)) {
+        entries.set(entry.entry.path, entry)
+        length += lengthOf(entry)
       }
       if (slices.due()) await slices.rest()
     }
     if (length > maxLength) throw endless(`it is longer than ${maxLength} characters`)
     if (nextCursor === undefined) break
     if (++pages > maxPages) throw endless(`it has over ${maxPages} pages`)
-    if (performance.now() - begun > maxTime) throw endless(`it took over ${maxTime} ms`)
+    if (performance.now() - start > maxTime) throw endless(`it took over ${maxTime} ms`)
   }
   if (back > 0) log('warn', 'the server lists resources of this server: they are left out', { resources: back })
-  const known = await sortInSlices([...found.values()], (a, b) => comparePaths(a.entry.path, b.entry.path), slices)
-  return { known, taken, circular: back > 0 }
+  const sortedEntries = await sortInSlices(
+    [...entries.values()],
+    (a, b) => comparePaths(a.entry.path, b.entry.path),
+    slices,
+  )
+  return { known: sortedEntries, taken: time, circular: back > 0 }
 }
 
 function endless(what: string, option?: string): ResourceError {
@@ -95,16 +99,16 @@ export function* entriesIn({ known }: ServerSnapshot, { prefix = '', after }: Li
 }
 
 export function entryAt({ known }: ServerSnapshot, path: string): RemoteEntry | undefined {
-  const found = known[firstFrom(known, path)]
-  return found?.entry.path === path ? found : undefined
+  const entry = known[firstFrom(known, path)]
+  return entry?.entry.path === path ? entry : undefined
 }
 
-function firstFrom(known: readonly RemoteEntry[], path: string): number {
-  return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) >= 0)
+function firstFrom(entries: readonly RemoteEntry[], path: string): number {
+  return firstIndex(0, entries.length, (index) => comparePaths(entries[index]?.entry.path ?? '', path) >= 0)
 }
 
-function firstAfter(known: readonly RemoteEntry[], path: string): number {
-  return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) > 0)
+function firstAfter(entries: readonly RemoteEntry[], path: string): number {
+  return firstIndex(0, entries.length, (index) => comparePaths(entries[index]?.entry.path ?? '', path) > 0)
 }
 
 /** Yields the paths of the entries that differ between a snapshot and a later one. */
@@ -149,17 +153,17 @@ async function readDirectory(
   prefix: string,
   { mark, signal }: { readonly mark: string; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
-  const found = new Map<string, Entry>()
+  const entries = new Map<string, Entry>()
   const slices = createSlices()
   for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }, { signal }))) {
     for (const resource of items) {
       const entry = toSnapshotEntry(resource, mark)
-      if (entry !== undefined && isIn(prefix, entry.path)) found.set(entry.path, entry)
+      if (entry !== undefined && isIn(prefix, entry.path)) entries.set(entry.path, entry)
       if (slices.due()) await slices.rest()
     }
-    if (found.size >= maxChildren) break
+    if (entries.size >= maxChildren) break
   }
-  return sortInSlices([...found.values()], (a, b) => comparePaths(a.path, b.path), slices)
+  return sortInSlices([...entries.values()], (a, b) => comparePaths(a.path, b.path), slices)
 }
 
 function toSnapshotEntry(resource: Resource, mark: string): Entry | undefined {
@@ -229,7 +233,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
     }
   }
 
-  const kept = {
+  const keeper = {
     /** Whether changes are notified, so that the cached value stays valid without a check. */
     told: false,
     /** Value of the last fetch, however old; undefined before the first. */
@@ -251,7 +255,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
      */
     current: async (signal: AbortSignal, answerBy?: number): Promise<T> => {
       signal.throwIfAborted()
-      if (last !== undefined && (kept.told || performance.now() - last.from < refreshMs)) return last.value
+      if (last !== undefined && (keeper.told || performance.now() - last.from < refreshMs)) return last.value
       return waitFor(fetching ?? begin(), signal, answerBy)
     },
     /** Fetches the value again, and returns it with the previous one. */
@@ -263,13 +267,13 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
       return { before, now: await untilAborted(fetching ?? begin(), signal) }
     },
   }
-  return kept
+  return keeper
 }
 
 /** Returns the cached or fetched value. @throws ResourceError `unavailable` if the server cannot be listed. */
-export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal, answerBy?: number): Promise<T> {
+export async function currentOf<T>(keeper: SnapshotKeeper<T>, signal: AbortSignal, answerBy?: number): Promise<T> {
   try {
-    return await kept.current(signal, answerBy)
+    return await keeper.current(signal, answerBy)
   } catch (error) {
     signal.throwIfAborted()
     throw toListError(error)

@@ -44,7 +44,7 @@ export async function fetchTools(
 ): Promise<readonly RelayedTool[]> {
   const { remoteTools } = view
   if (remoteTools === undefined) return []
-  const found = await collectPages(
+  const tools = await collectPages(
     'tools',
     maxTools,
     (query) => remoteTools.list(query, { signal }),
@@ -58,7 +58,7 @@ export async function fetchTools(
       return tool && [tool.path, { tool, listed }]
     },
   )
-  return found.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
+  return tools.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
 /** Returns why a listed tool cannot be relayed; undefined if it can. */
@@ -92,27 +92,27 @@ function wireName(name: string): string {
 
 /** Creates the tools of a mount from those that were fetched. */
 export function createRelayedTools(
-  kept: SnapshotKeeper<readonly RelayedTool[]>,
+  keeper: SnapshotKeeper<readonly RelayedTool[]>,
   session: ServerConnection,
   { mark, log }: Pick<ListFetchOptions, 'mark' | 'log'>,
 ): Tools {
   const current = async (signal: AbortSignal, answerBy?: number): Promise<readonly RelayedTool[]> => {
     try {
-      return await kept.current(signal, answerBy)
+      return await keeper.current(signal, answerBy)
     } catch (error) {
       signal.throwIfAborted()
       // If the server is down, a call must report that, and not that the tool is missing.
-      if (kept.last !== undefined) return kept.last
+      if (keeper.last !== undefined) return keeper.last
       throw toListError(error)
     }
   }
   return {
     list: async ({ signal, answerBy }) => (await current(signal, answerBy)).map(({ tool }) => tool),
-    call: async ({ path, arguments: given, report }, { signal }) => {
+    call: async ({ path, arguments: args, report }, { signal }) => {
       const find = async () => {
-        const known = (await current(signal)).find(({ tool }) => tool.path === path)
-        if (known === undefined) throw notFound('the server lists no such tool')
-        return known
+        const relayedTool = (await current(signal)).find(({ tool }) => tool.path === path)
+        if (relayedTool === undefined) throw notFound('the server lists no such tool')
+        return relayedTool
       }
       const options = { signal, ...(report === undefined ? {} : { onProgress: report }) }
       const call = async ({ listed }: RelayedTool): Promise<ToolOutcome> => {
@@ -123,7 +123,7 @@ export function createRelayedTools(
         const { remoteTools } = view
         if (remoteTools === undefined) throw notFound('the server has no tools now')
         try {
-          return outcomeOf(await session.askOnce(() => remoteTools.call(listed, given, options), view, signal), mark)
+          return outcomeOf(await session.askOnce(() => remoteTools.call(listed, args, options), view, signal), mark)
         } catch (error) {
           signal.throwIfAborted()
           if (isHeaderMismatchError(error)) throw error
@@ -139,7 +139,7 @@ export function createRelayedTools(
       }
       // The server declares other headers now, and has not run the tool, so the call can be repeated.
       try {
-        await kept.renew(signal)
+        await keeper.renew(signal)
         return await call(await find())
       } catch (error) {
         signal.throwIfAborted()
@@ -192,7 +192,7 @@ export type SideList = ReturnType<typeof sideListOf>
 export function sideListOf<T>(
   what: ChangedKind,
   directory: string,
-  kept: SnapshotKeeper<readonly T[]>,
+  keeper: SnapshotKeeper<readonly T[]>,
   itemOf: (relayed: T) => { readonly path: string; readonly name: string },
 ) {
   const members = membersFor[what]
@@ -207,15 +207,15 @@ export function sideListOf<T>(
     isChanged: (change: ViewChange): boolean => change[what] === true,
     /** Fetches the list again, and returns the changes. */
     renew: async (signal: AbortSignal): Promise<readonly Change[]> => {
-      const { before, now } = await kept.renew(signal)
-      if (kept.takeMissed() || before === undefined) return [{ of: what, path: directory }]
+      const { before, now } = await keeper.renew(signal)
+      if (keeper.takeMissed() || before === undefined) return [{ of: what, path: directory }]
       const [old, fresh] = [itemsByPath(before), itemsByPath(now)]
       return [...new Map([...old, ...fresh])]
         .filter(([path]) => JSON.stringify(old.get(path)) !== JSON.stringify(fresh.get(path)))
         .map(([path, { name }]) => ({ of: what, path, aliases: pathsOfNames(path, [name]) }))
     },
-    setTold: (told: boolean): void => {
-      kept.told = told
+    setTold: (isTold: boolean): void => {
+      keeper.told = isTold
     },
   }
 }

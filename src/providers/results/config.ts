@@ -67,7 +67,7 @@ export const open: OpenSource<typeof source> = async (
     import('../../wrap/sliced.ts'),
   ])
   const { key, scrubber } = await redaction()
-  const opened = results({
+  const provider = results({
     store: await store.open(),
     collection: `results/${collection ?? collectionName(address)}`,
     ttl,
@@ -75,5 +75,5 @@ export const open: OpenSource<typeof source> = async (
     ...defined({ maxBytes, language, scrubber }),
     log,
   })
-  return sliced(redacted(opened, { log, ...defined({ scrubber, key }), mode: redact }))
+  return sliced(redacted(provider, { log, ...defined({ scrubber, key }), mode: redact }))
 }

@@ -122,19 +122,19 @@ export function results(options: ResultsOptions): Results {
   const clean = (text: string) => scrubber?.scrub(text) ?? text
 
   const findPath = (path: string) => {
-    const parsed = parsePath(path)
-    if (parsed === undefined) throw notFound('no result, list or lookup has this path')
-    return parsed
+    const resultPath = parsePath(path)
+    if (resultPath === undefined) throw notFound('no result, list or lookup has this path')
+    return resultPath
   }
   const foundAt = async (id: string) => {
-    const found = await findRecord(records, id)
-    if (found === undefined) throw notFound('no such result')
-    return found
+    const record = await findRecord(records, id)
+    if (record === undefined) throw notFound('no such result')
+    return record
   }
   /** Secrets are removed from a prompt before it is stored, so it is looked up without them, too. */
-  const asked = <T extends Question>(question: T): T => ({ ...question, prompt: clean(question.prompt) })
+  const cleanQuestion = <T extends Question>(question: T): T => ({ ...question, prompt: clean(question.prompt) })
   const lookup: Results['lookup'] = async (question) => {
-    const { match, found } = await findMatch(records, asked(question))
+    const { match, found } = await findMatch(records, cleanQuestion(question))
     return { match, found: found.map(({ record, similarity }) => ({ analysis: record.analysis(), similarity })) }
   }
 
@@ -142,24 +142,24 @@ export function results(options: ResultsOptions): Results {
     list: (query, context) => listEntries(records, tags, query, context),
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
-      const parsed = findPath(path)
-      switch (parsed.kind) {
+      const resultPath = findPath(path)
+      switch (resultPath.kind) {
         case 'recent':
           return recentEntry
         case 'lookup':
           throw notFound('a lookup needs a prompt')
         case 'tag':
-          if ((await records.list({ term: tagTerm(parsed.tag), limit: 1 })).length === 0)
+          if ((await records.list({ term: tagTerm(resultPath.tag), limit: 1 })).length === 0)
             throw notFound('no result with the tag')
-          return tagEntry(parsed.tag)
+          return tagEntry(resultPath.tag)
         case 'record':
-          return recordEntry(await foundAt(parsed.id))
+          return recordEntry(await foundAt(resultPath.id))
         case 'report':
-          return reportEntry(await foundAt(parsed.id))
+          return reportEntry(await foundAt(resultPath.id))
         case 'vote': {
-          const found = await foundAt(parsed.id)
-          if (!found.head.providers.includes(parsed.provider)) throw notFound('no such vote')
-          return voteEntry(found, parsed.provider)
+          const record = await foundAt(resultPath.id)
+          if (!record.head.providers.includes(resultPath.provider)) throw notFound('no such vote')
+          return voteEntry(record, resultPath.provider)
         }
       }
     },
@@ -182,7 +182,7 @@ export function results(options: ResultsOptions): Results {
     get: async (id) => (await findRecord(records, id))?.analysis(),
     lookup,
     getOrCompute: (key, compute, computeOptions) =>
-      computeOnce({ store, collection, records, writer }, asked(key), compute, computeOptions),
+      computeOnce({ store, collection, records, writer }, cleanQuestion(key), compute, computeOptions),
     delete: writer.delete,
     evict: writer.evict,
   }
@@ -194,7 +194,7 @@ function mapParams(params: Params, change: (text: string) => string): Params {
 
 const mostValues = 100
 /** Maximum number of results examined for names of providers. */
-const looked = 100
+const lookCount = 100
 
 /** Completes ids, tags, names of providers, task types and languages of reports. */
 async function completeResults(
@@ -215,9 +215,9 @@ async function completeResults(
     }
     case 'tag': {
       if (value.length > 200 || nameFault(value.trim()) !== undefined) return { values: [] }
-      const found: string[] = []
-      for await (const tag of tags.list({ prefix: value }, signal)) if (found.push(escapeName(tag)) > mostValues) break
-      return toCompletion(found)
+      const ids: string[] = []
+      for await (const tag of tags.list({ prefix: value }, signal)) if (ids.push(escapeName(tag)) > mostValues) break
+      return toCompletion(ids)
     }
     case 'provider':
       return completeFromValues(await providersOf(records, filled.get('id')), value)
@@ -233,7 +233,7 @@ async function providersOf(records: Collection, id: string | undefined): Promise
   const one = id === undefined ? undefined : await findRecord(records, id)
   const heads =
     id === undefined
-      ? (await records.list({ newest: true, limit: looked, values: true })).map((row) => parseRow(row).head)
+      ? (await records.list({ newest: true, limit: lookCount, values: true })).map((row) => parseRow(row).head)
       : one === undefined
         ? []
         : [one.head]

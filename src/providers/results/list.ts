@@ -72,9 +72,9 @@ function modifiedAndVersion({ modified, revision }: ParsedRow['row']): Pick<Entr
 }
 
 /** Yields the entries in the folder of an analysis, in path order. */
-function* analysisEntries(found: ParsedRow): Generator<Entry> {
-  yield reportEntry(found)
-  const votes = found.head.providers.map((provider) => voteEntry(found, provider))
+function* analysisEntries(record: ParsedRow): Generator<Entry> {
+  yield reportEntry(record)
+  const votes = record.head.providers.map((provider) => voteEntry(record, provider))
   yield* votes.sort((a, b) => comparePaths(a.path, b.path))
 }
 
@@ -113,26 +113,26 @@ async function* recordsIn(
 ): AsyncGenerator<Entry> {
   const [only = ''] = prefix.slice(resultFolders.records.length).split('/')
   if (only !== '') {
-    const found = await findRecord(records, only)
-    if (found !== undefined) yield* analysisEntries(found)
+    const record = await findRecord(records, only)
+    if (record !== undefined) yield* analysisEntries(record)
     return
   }
   // A result is listed at the position of its id, and its parts at the position of `id/`: `a`, `a-b`, `a-b/report`, `a/report`.
   // The results whose parts are still to come form a chain, in which each id begins with the previous one.
   const open: ParsedRow[] = []
   for (const id of chainOf(after ?? '')) {
-    const found = await findRecord(records, id)
-    if (found !== undefined) open.push(found)
+    const record = await findRecord(records, id)
+    if (record !== undefined) open.push(record)
   }
-  for await (const found of rowsAfter(records, after, signal)) {
-    for (let last = open.at(-1); last !== undefined && `${last.id}/` < found.id; last = open.at(-1)) {
+  for await (const record of rowsAfter(records, after, signal)) {
+    for (let last = open.at(-1); last !== undefined && `${last.id}/` < record.id; last = open.at(-1)) {
       open.pop()
       yield* analysisEntries(last)
     }
-    yield recordEntry(found)
-    open.push(found)
+    yield recordEntry(record)
+    open.push(record)
   }
-  for (const found of open.reverse()) yield* analysisEntries(found)
+  for (const record of open.reverse()) yield* analysisEntries(record)
 }
 
 /** Returns the ids whose parts may come after a path, although the ids themselves come before it. */
@@ -181,14 +181,14 @@ export function createTagList(rows: Collection, records: Collection) {
     const expires = until === Number.POSITIVE_INFINITY ? {} : { expires: until }
     for (let attempt = 0; attempt < attempts; attempt++) {
       const row = await rows.get(key)
-      const kept = row === undefined ? 0 : (row.expires ?? Number.POSITIVE_INFINITY)
+      const expiry = row === undefined ? 0 : (row.expires ?? Number.POSITIVE_INFINITY)
       const isNoted =
-        kept >= until ||
+        expiry >= until ||
         (await rows.put(
           { key, value: Buffer.from(tag), ...expires },
           row === undefined ? { absent: true } : { revision: row.revision },
         )) !== undefined
-      if (isNoted) return noted.set(tag, Math.max(kept, until))
+      if (isNoted) return noted.set(tag, Math.max(expiry, until))
     }
     throw unavailable('Too many callers write results with this tag at once. Try again later.', { reason: 'busy' })
   }

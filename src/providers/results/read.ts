@@ -56,14 +56,14 @@ async function findExact(
   // Few rows have the term, so sorting them here costs less than in the store.
   const rows = await records.list({ term, limit: most.same, values: false })
   const newest = [...rows].sort((a, b) => b.revision - a.revision).map(({ key }) => key)
-  const found: ParsedRow[] = []
+  const parsedRows: ParsedRow[] = []
   for (const key of newest) {
     const row = await records.get(key)
     // The row may have changed since the list was read.
-    if (row?.terms.includes(term)) found.push(...[parseRow(row)].filter(isOf(question)))
-    if (found.length === limit) break
+    if (row?.terms.includes(term)) parsedRows.push(...[parseRow(row)].filter(isOf(question)))
+    if (parsedRows.length === limit) break
   }
-  return found
+  return parsedRows
 }
 
 async function findSimilar(records: Collection, question: Question): Promise<ResultMatch['found']> {
@@ -118,12 +118,12 @@ const listed = { recent: 50, tag: 200 }
  *
  * @throws ResourceError `not-found`, or `invalid` for a wrong parameter.
  */
-export async function readPath(parsed: ResultPath, params: Params, records: Collection): Promise<Content> {
-  switch (parsed.kind) {
+export async function readPath(path: ResultPath, params: Params, records: Collection): Promise<Content> {
+  switch (path.kind) {
     case 'recent':
       return { mimeType: json, text: await formatList(records, { limit: listed.recent }) }
     case 'tag': {
-      const query = { term: tagTerm(parsed.tag), limit: listed.tag }
+      const query = { term: tagTerm(path.tag), limit: listed.tag }
       if ((await records.list({ ...query, limit: 1 })).length === 0) throw notFound('no result with the tag')
       return { mimeType: json, text: await formatList(records, query) }
     }
@@ -134,25 +134,21 @@ export async function readPath(parsed: ResultPath, params: Params, records: Coll
     case 'record':
     case 'report':
     case 'vote': {
-      const found = await findRecord(records, parsed.id)
-      if (found === undefined) throw notFound('no such result')
-      return { ...resultContent(found, parsed, params), version: String(found.row.revision) }
+      const record = await findRecord(records, path.id)
+      if (record === undefined) throw notFound('no such result')
+      return { ...resultContent(record, path, params), version: String(record.row.revision) }
     }
   }
 }
 
-function resultContent(
-  found: ParsedRow,
-  parsed: Extract<ResultPath, { readonly id: string }>,
-  params: Params,
-): Content {
-  if (parsed.kind === 'record') return { mimeType: json, text: found.json(), size: found.head.size }
-  const analysis = found.analysis()
-  if (parsed.kind === 'report') {
+function resultContent(record: ParsedRow, path: Extract<ResultPath, { readonly id: string }>, params: Params): Content {
+  if (path.kind === 'record') return { mimeType: json, text: record.json(), size: record.head.size }
+  const analysis = record.analysis()
+  if (path.kind === 'report') {
     const language = reportLanguageIn(params) ?? reportLanguageOf(analysis.language)
     return { mimeType: 'text/markdown', text: formatReport(analysis, language) }
   }
-  const vote = analysis.votes.find(({ provider }) => provider === parsed.provider)
+  const vote = analysis.votes.find(({ provider }) => provider === path.provider)
   if (vote === undefined) throw notFound('no such vote')
   return { mimeType: json, text: formatJson(vote) }
 }
@@ -168,9 +164,9 @@ async function formatList(
 }
 
 function reportLanguageIn(params: Params) {
-  const given = params.get('lang')
-  const language = reportLanguages.find((known) => known === given)
-  if (given !== undefined && language === undefined)
+  const value = params.get('lang')
+  const language = reportLanguages.find((one) => one === value)
+  if (value !== undefined && language === undefined)
     throw invalid('The parameter "lang" must be ja or en. Write ?lang=ja or ?lang=en.', 'parameter', {
       parameter: 'lang',
     })
@@ -187,9 +183,9 @@ function questionIn(params: Params): Question {
         parameter: 'prompt',
       },
     )
-  const given = params.get('taskType')
-  const taskType = taskTypes.find((known) => known === given)
-  if (given !== undefined && taskType === undefined)
+  const value = params.get('taskType')
+  const taskType = taskTypes.find((one) => one === value)
+  if (value !== undefined && taskType === undefined)
     throw invalid(`The parameter "taskType" must be one of ${taskTypes.join(', ')}.`, 'parameter', {
       parameter: 'taskType',
     })
@@ -219,14 +215,14 @@ export async function computeOnce(
   const handed = `${collection}/computed`
   const key = sha256(`${question.taskType} ${hashTerm(question.prompt)}`)
   const make = async (signal: AbortSignal): Promise<Analysis> => {
-    const known = await newest(records, question)
-    if (known !== undefined) return known
-    const made = { ...(await compute(signal)), prompt: question.prompt, taskType: question.taskType }
-    return storeAnalysis(writer, made)
+    const cachedAnalysis = await newest(records, question)
+    if (cachedAnalysis !== undefined) return cachedAnalysis
+    const analysis = { ...(await compute(signal)), prompt: question.prompt, taskType: question.taskType }
+    return storeAnalysis(writer, analysis)
   }
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const known = await newest(records, question)
-    if (known !== undefined) return known
+    const latest = await newest(records, question)
+    if (latest !== undefined) return latest
     const { value, row, computed } = await once(
       store,
       handed,
@@ -246,8 +242,8 @@ export async function computeOnce(
 }
 
 /** Stores a computed result. If the store does not answer, the result is still returned. */
-async function storeAnalysis(writer: Parts['writer'], made: NewAnalysis): Promise<Analysis> {
-  const prepared = writer.prepare(made)
+async function storeAnalysis(writer: Parts['writer'], analysis: NewAnalysis): Promise<Analysis> {
+  const prepared = writer.prepare(analysis)
   try {
     await writer.put(prepared)
   } catch (error) {
@@ -257,8 +253,8 @@ async function storeAnalysis(writer: Parts['writer'], made: NewAnalysis): Promis
 }
 
 async function newest(records: Collection, question: Question): Promise<Analysis | undefined> {
-  const found = await findExact(records, question, 1).catch(fallbackTo([], 'unavailable'))
-  return found[0]?.analysis()
+  const matches = await findExact(records, question, 1).catch(fallbackTo([], 'unavailable'))
+  return matches[0]?.analysis()
 }
 
 async function isKept(records: Collection, id: string): Promise<boolean> {

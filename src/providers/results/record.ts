@@ -130,15 +130,15 @@ const analysisSchema = z.strictObject({
     .min(1)
     .max(largest.votes)
     .superRefine((votes, context) => {
-      const seen = new Set<string>()
+      const ids = new Set<string>()
       for (const [index, { provider }] of votes.entries()) {
-        if (seen.has(provider))
+        if (ids.has(provider))
           context.addIssue({
             code: 'custom',
             path: [index, 'provider'],
             message: 'An earlier vote has the same name. Give each vote its own name, such as "gpt" and "gpt-second".',
           })
-        seen.add(provider)
+        ids.add(provider)
       }
     })
     .describe('The answer of each provider.'),

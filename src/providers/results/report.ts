@@ -100,13 +100,13 @@ export function formatReport(analysis: Analysis, language: ReportLanguage): stri
 
 function formatAnalysisFacts(analysis: Analysis, say: Words): string {
   const { thresholds, consensus, expires, tags } = analysis
-  const asked = (['confidence', 'agreement'] as const).flatMap((what) => {
+  const thresholdLines = (['confidence', 'agreement'] as const).flatMap((what) => {
     const value = thresholds[what]
     return value === undefined ? [] : [say.least(say[what], fraction(value))]
   })
   const facts: readonly (readonly [string, string])[] = [
     [say.confidence, fraction(consensus.confidence)],
-    [say.thresholds, [thresholds.met ? say.met : say.missed, ...asked].join(' — ')],
+    [say.thresholds, [thresholds.met ? say.met : say.missed, ...thresholdLines].join(' — ')],
     [say.taskType, say.taskTypes[analysis.taskType]],
     [say.rounds, String(analysis.rounds)],
     [say.totalCost, dollars(analysis.totalCost)],
@@ -134,9 +134,9 @@ function formatVoteTable(votes: readonly Vote[], say: Words): string {
 }
 
 function voteOf({ provider, content, error }: Vote, say: Words): readonly string[] {
-  const failed = error === undefined ? [] : [`**${say.error}**`, quote(error)]
+  const errorLines = error === undefined ? [] : [`**${say.error}**`, quote(error)]
   const answered = content === undefined || content.trim() === '' ? [] : [quote(content)]
-  const parts = [...failed, ...answered]
+  const parts = [...errorLines, ...answered]
   return [`### ${escapeMarkdown(provider)}`, ...(parts.length === 0 ? [say.nothing] : parts)]
 }
 

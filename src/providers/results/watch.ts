@@ -30,12 +30,12 @@ export async function watchResults(
 ): Promise<AsyncIterable<Change>> {
   const news = await store.watch(name, signal)
   // The subscription is active from here on, so the scan misses no change.
-  let known = await scan(records, signal)
+  let watchedResults = await scan(records, signal)
 
   const tellOf = function* (id: string, after: WatchedResult | undefined): Generator<Change> {
-    const before = known.get(id)
-    if (after === undefined) known.delete(id)
-    else known.set(id, after)
+    const before = watchedResults.get(id)
+    if (after === undefined) watchedResults.delete(id)
+    else watchedResults.set(id, after)
     yield { path: recordPath(id), listed: true }
     yield { path: `${recordPath(id)}/`, listed: true }
     // The tags of a result that was added and removed since the last report are unknown.
@@ -47,29 +47,29 @@ export async function watchResults(
   /** Yields the changes of the given results; without ids, of all results that differ from the known ones. */
   const tell = async function* (ids: readonly string[] | undefined): AsyncGenerator<Change> {
     const all = ids === undefined ? await scan(records, signal) : undefined
-    const changed = all === undefined ? new Set(ids) : difference(known, all)
-    if (changed.size > maxTold) {
-      known = all ?? (await scan(records, signal))
+    const changedIds = all === undefined ? new Set(ids) : difference(watchedResults, all)
+    if (changedIds.size > maxTold) {
+      watchedResults = all ?? (await scan(records, signal))
       return yield {}
     }
-    for (const id of changed) {
+    for (const id of changedIds) {
       const row = all === undefined ? await findRow(records, id) : undefined
       yield* tellOf(id, all === undefined ? row && toWatchedResult(row) : all.get(id))
     }
-    if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
+    if (changedIds.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
   }
 
   /** Returns the ids of the expired results that are gone from the store. Others may have been renewed, and clocks differ. */
   const expired = async (): Promise<readonly string[]> => {
     const now = Date.now()
-    const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))
-    const gone: string[] = []
+    const over = [...watchedResults].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))
+    const missingIds: string[] = []
     for (const id of over) {
       const row = await findRow(records, id)
-      if (row === undefined) gone.push(id)
-      else known.set(id, toWatchedResult(row))
+      if (row === undefined) missingIds.push(id)
+      else watchedResults.set(id, toWatchedResult(row))
     }
-    return gone
+    return missingIds
   }
 
   return (async function* () {
@@ -77,13 +77,13 @@ export async function watchResults(
     let next = incoming.next()
     try {
       while (!signal.aborted) {
-        const clock = waitUntil(earliest(known), signal)
-        const heard = await Promise.race([next, clock.over]).finally(clock.stop)
+        const clock = waitUntil(earliest(watchedResults), signal)
+        const result = await Promise.race([next, clock.over]).finally(clock.stop)
         if (signal.aborted) return
-        if (heard === undefined) yield* tell(await expired())
-        else if (heard.done) return
+        if (result === undefined) yield* tell(await expired())
+        else if (result.done) return
         else {
-          yield* tell(heard.value)
+          yield* tell(result.value)
           next = incoming.next()
         }
       }
@@ -102,15 +102,15 @@ function difference(
   before: ReadonlyMap<string, WatchedResult>,
   after: ReadonlyMap<string, WatchedResult>,
 ): ReadonlySet<string> {
-  const changed = new Set<string>()
-  for (const [id, { revision }] of after) if (before.get(id)?.revision !== revision) changed.add(id)
-  for (const id of before.keys()) if (!after.has(id)) changed.add(id)
-  return changed
+  const changedIds = new Set<string>()
+  for (const [id, { revision }] of after) if (before.get(id)?.revision !== revision) changedIds.add(id)
+  for (const id of before.keys()) if (!after.has(id)) changedIds.add(id)
+  return changedIds
 }
 
-function earliest(known: ReadonlyMap<string, WatchedResult>): number {
+function earliest(watchedResults: ReadonlyMap<string, WatchedResult>): number {
   let time = Number.POSITIVE_INFINITY
-  for (const { expires } of known.values()) if (expires < time) time = expires
+  for (const { expires } of watchedResults.values()) if (expires < time) time = expires
   return time
 }
 
@@ -132,9 +132,10 @@ function waitUntil(time: number, signal: AbortSignal) {
 }
 
 async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, WatchedResult>> {
-  const known = new Map<string, WatchedResult>()
-  for await (const row of rowsIn(records, { limit: pageSize }, signal)) known.set(row.key, toWatchedResult(row))
-  return known
+  const watchedResults = new Map<string, WatchedResult>()
+  for await (const row of rowsIn(records, { limit: pageSize }, signal))
+    watchedResults.set(row.key, toWatchedResult(row))
+  return watchedResults
 }
 
 /** Reads a row without its value. In a list of all keys that begin with an id, the id itself comes first. */

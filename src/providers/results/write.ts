@@ -78,27 +78,31 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
   }
 
   /** Returns the analysis to store, completed from the one that is stored under its id. */
-  const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
+  const complete = (newAnalysis: NewAnalysis, previous: ParsedRow | undefined): Analysis => {
     const now = Date.now()
-    const created = given.created === undefined ? now : (parseZonedTime(given.created) ?? now)
+    const created = newAnalysis.created === undefined ? now : (parseZonedTime(newAnalysis.created) ?? now)
     if (created > now + maxAheadMs) throw wrongTime('created', 'It must be at most a day in the future.')
-    const before = known?.head
+    const before = previous?.head
     const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
     const end =
-      given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : parseZonedTime(given.expires)
-    const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
+      newAnalysis.expires === undefined
+        ? ttl === undefined
+          ? undefined
+          : created + ttl
+        : parseZonedTime(newAnalysis.expires)
+    const expires = newAnalysis.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
     if (expires !== undefined && (parseZonedTime(expires) ?? 0) <= now)
-      throw given.expires === undefined && given.created !== undefined
+      throw newAnalysis.expires === undefined && newAnalysis.created !== undefined
         ? wrongTime('created', 'It is so long ago that the result would expire at once. Write "expires", too.')
         : wrongTime('expires', 'It must be in the future, or the result would expire at once.')
-    const { id, expires: _, ...rest } = given
+    const { id, expires: _, ...rest } = newAnalysis
     const analysis = {
       ...rest,
-      language: given.language ?? language,
-      totalCost: given.totalCost ?? sumOf(given.votes),
-      created: given.created === undefined && kept !== undefined ? kept.created : new Date(created).toISOString(),
+      language: newAnalysis.language ?? language,
+      totalCost: newAnalysis.totalCost ?? sumOf(newAnalysis.votes),
+      created: newAnalysis.created === undefined && kept !== undefined ? kept.created : new Date(created).toISOString(),
       ...defined({ expires }),
-      tags: given.tags ?? before?.tags ?? [],
+      tags: newAnalysis.tags ?? before?.tags ?? [],
     }
     return withFixedKeyOrder({ id: id ?? idFromDigest(hashAnalysis(analysis)), ...analysis })
   }
@@ -114,27 +118,28 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
 
   const prepare = (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined)
 
-  const write = async (given: NewAnalysis): Promise<StoreOutcome> => {
+  const write = async (newAnalysis: NewAnalysis): Promise<StoreOutcome> => {
     for (let attempt = 0; attempt < attempts; attempt++) {
-      const fresh = complete(given, undefined)
+      const fresh = complete(newAnalysis, undefined)
       const row = await records.get(fresh.id)
-      const known = row === undefined ? undefined : parseRow(row)
+      const previous = row === undefined ? undefined : parseRow(row)
       // With the same content, omitted members keep their stored values; other content gets its own times.
-      const isSame = known !== undefined && known.head.digest === hashAnalysis(fresh)
-      const analysis = isSame ? complete({ ...given, id: fresh.id }, known) : fresh
+      const isSame = previous !== undefined && previous.head.digest === hashAnalysis(fresh)
+      const analysis = isSame ? complete({ ...newAnalysis, id: fresh.id }, previous) : fresh
       const value = formatRow(analysis)
-      if (known !== undefined && Buffer.from(known.row.value).equals(value)) return storedOf(analysis, 'unchanged')
+      if (previous !== undefined && Buffer.from(previous.row.value).equals(value))
+        return storedOf(analysis, 'unchanged')
       checkSize(value)
       const end = analysis.expires === undefined ? undefined : parseZonedTime(analysis.expires)
       // Write the tags first, so that a result is never without its tags.
       await tags.note(analysis.tags, end)
-      const written = await records.put(
+      const newRow = await records.put(
         { key: analysis.id, value, terms: termsOf(analysis), ...defined({ expires: end }) },
-        known === undefined ? { absent: true } : { revision: known.row.revision },
+        previous === undefined ? { absent: true } : { revision: previous.row.revision },
       )
-      if (written === undefined) continue
+      if (newRow === undefined) continue
       evictSoon()
-      return storedOf(analysis, known === undefined ? 'created' : 'replaced')
+      return storedOf(analysis, previous === undefined ? 'created' : 'replaced')
     }
     throw unavailable('Too many callers write this result at once. Try again later.', { reason: 'busy' })
   }

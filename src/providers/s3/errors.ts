@@ -77,8 +77,8 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   // The client itself throws this before it sends a request.
   if (error instanceof Error && error.message === 'Region is missing') return away(bucketFaults.NoRegion)
-  const known = credentials.get(code) ?? bucketFault(code) ?? connectionAdvice(system)
-  if (known !== undefined) return away(known)
+  const fault = credentials.get(code) ?? bucketFault(code) ?? connectionAdvice(system)
+  if (fault !== undefined) return away(fault)
   if (code === 'NoSuchKey' || code === 'NotFound' || code === 'NoSuchVersion' || code === 'KeyTooLongError')
     return notFound()
   if (status === 403 || code === 'AccessDenied') {

@@ -175,11 +175,11 @@ function isStream(body: unknown): body is NodeJS.ReadableStream & { destroy(erro
 function limitBodySize(body: NodeJS.ReadableStream & { destroy(error?: Error): void }): Transform {
   let length = 0
   const limit = new Transform({
-    transform(chunk: Buffer, _, done) {
+    transform(chunk: Buffer, _, callback) {
       length += chunk.length
-      if (length <= maxAnswerBytes) return done(null, chunk)
+      if (length <= maxAnswerBytes) return callback(null, chunk)
       body.destroy()
-      done(Object.assign(new Error('too long'), { name: 'TooLong' }))
+      callback(Object.assign(new Error('too long'), { name: 'TooLong' }))
     },
   })
   body.on('error', (error) => limit.destroy(error))

@@ -89,8 +89,8 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
       }),
     head: (key, signal) => answered('object', async () => detailsOf(key, await head(key, signal))),
     get: async (query, signal) => {
-      const opened = await answered('object', () => open(query, signal))
-      return toObjectBody(query, opened, signal, seldom)
+      const object = await answered('object', () => open(query, signal))
+      return toObjectBody(query, object, signal, seldom)
     },
     link: ({ key, versionId }, seconds) =>
       answered('object', () =>
@@ -145,9 +145,9 @@ function detailsOf(
   }
 }
 
-function toObjectBody(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log): ObjectBody {
+function toObjectBody(query: GetQuery, object: Opened, signal: AbortSignal, log: Log): ObjectBody {
   const { key, range, version } = query
-  const { answer, discard } = opened
+  const { answer, discard } = object
   try {
     const { start, end, size } = parseContentRange(range, answer)
     const details = detailsOf(key, answer, size)
@@ -155,7 +155,7 @@ function toObjectBody(query: GetQuery, opened: Opened, signal: AbortSignal, log:
     if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
     return {
       ...{ details, start, end },
-      bytes: () => readBodyInto(opened, Buffer.allocUnsafe(end - start), signal, log),
+      bytes: () => readBodyInto(object, Buffer.allocUnsafe(end - start), signal, log),
       discard,
     }
   } catch (error) {

@@ -57,7 +57,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
   const closing = new AbortController()
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
-  let ended = Number.NEGATIVE_INFINITY
+  let endTime = Number.NEGATIVE_INFINITY
 
   /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
@@ -65,13 +65,13 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
       throw unavailable('Too many requests wait for a picture of a display. Try again later.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
-      const pauseMs = ended + intervalMs - performance.now()
+      const pauseMs = endTime + intervalMs - performance.now()
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal })
       signal.throwIfAborted()
       try {
         return await work()
       } finally {
-        ended = performance.now()
+        endTime = performance.now()
       }
     })
     last = turn.catch(() => {})
@@ -88,9 +88,9 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
 
   const find = (path: string, { signal }: Context): Entry => {
     signal.throwIfAborted()
-    const found = entries.find((entry) => entry.path === path)
-    if (found === undefined) throw notFound('no such display')
-    return found
+    const entryAtPath = entries.find((entry) => entry.path === path)
+    if (entryAtPath === undefined) throw notFound('no such display')
+    return entryAtPath
   }
 
   return {
@@ -115,19 +115,19 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
   }
 }
 
-async function programFor(given: string | undefined, { platform }: Machine): Promise<string> {
+async function programFor(programName: string | undefined, { platform }: Machine): Promise<string> {
   const names = capturePrograms(platform)
-  if (given !== undefined) {
-    const isKnown = names.some((name) => basename(name) === basename(given))
-    if (isAbsolute(given) && isKnown && (await isProgram(given))) return given
+  if (programName !== undefined) {
+    const isKnown = names.some((name) => basename(name) === basename(programName))
+    if (isAbsolute(programName) && isKnown && (await isProgram(programName))) return programName
     throw invalid(
       `The option "program" must be the absolute path of ${names.map((name) => basename(name)).join(' or ')}.`,
       'configuration',
     )
   }
   for (const name of names) {
-    const found = isAbsolute(name) ? name : await findProgram(name)
-    if (found !== undefined && (await isProgram(found))) return found
+    const program = isAbsolute(name) ? name : await findProgram(name)
+    if (program !== undefined && (await isProgram(program))) return program
   }
   const advice = platform === 'linux' ? ' On Debian: apt-get install maim.' : ''
   throw invalid(`There is no program that captures a display: ${names.join(' or ')}.${advice}`, 'configuration')

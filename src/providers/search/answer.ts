@@ -43,8 +43,8 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: PartKinds
   }
 }
 
-export function formatAnswerJson(found: SearchAnswer): string {
-  return `${JSON.stringify(found, undefined, 2)}\n`
+export function formatAnswerJson(answer: SearchAnswer): string {
+  return `${JSON.stringify(answer, undefined, 2)}\n`
 }
 
 /** Formats an answer as Markdown, for a model or a person. Found text is quoted, because it is untrusted. */
@@ -60,9 +60,9 @@ export function formatAnswerMarkdown({ query, hits, next, total, notes, fallback
     const under = hit.heading === undefined || hit.heading === hit.title ? '' : ` · ${escapeMarkdown(hit.heading)}`
     const source = hit.link === undefined ? '' : ` · [source](<${hit.link}>)`
     lines.push(`${index + 1}. [${name}](<${hit.uri}>)${under} (lines ${hit.lines.start}–${hit.lines.end})${source}`)
-    const marked = splitAtMarks(hit.snippet).map(({ text, marked }) => (marked ? bold(text) : escapeMarkdown(text)))
+    const pieces = splitAtMarks(hit.snippet).map(({ text, marked }) => (marked ? bold(text) : escapeMarkdown(text)))
     lines.push(
-      ...marked
+      ...pieces
         .join('')
         .split(/\r\n|[\r\n\u2028\u2029]/)
         .map((line) => `   > ${line}`),
@@ -84,7 +84,7 @@ function bold(text: string): string {
 function escapeMarkdown(text: string): string {
   return text.replace(
     /[\\`*_[\]<>#|~]|^[ \t]*[-+=]|^[ \t]*\d+[.)]/gm,
-    (found) => `${found.slice(0, -1)}\\${found.slice(-1)}`,
+    (text) => `${text.slice(0, -1)}\\${text.slice(-1)}`,
   )
 }
 
@@ -122,24 +122,24 @@ const stoppedNote = 'Not all matches were examined. Use rarer words.'
 
 /** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
-  const known = new Map(
+  const visibilities = new Map(
     [...mounts].map(([address, mount]): [string, MountVisibility] => {
       const callers = mount.callers(principal)
       return [address, { reach: mount.reach(principal), ...defined({ callers }) }]
     }),
   )
   const allows = ({ uri, mount }: Parameters<Allows>[0]): boolean => {
-    const reach = known.get(mount)?.reach
+    const reach = visibilities.get(mount)?.reach
     if (reach === 'all') return true
     const reader = reach === 'some' ? mounts.get(mount) : undefined
     return reader?.allows(principal, reader.pathOf(uri)) ?? false
   }
-  return Object.assign(allows, { mounts: known })
+  return Object.assign(allows, { mounts: visibilities })
 }
 
 /** Returns the mounts whose access rules are known. Nobody sees documents of the others. */
 export async function knownMounts(mounts: Searched['mounts'], signal: AbortSignal): Promise<Searched['mounts']> {
-  const known = await Promise.all(
+  const answers = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
       if (knows === undefined) return true
       const waiting = followAbortFor(signal, sourceTimeoutMs * 5)
@@ -149,7 +149,7 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
     }),
   )
   signal.throwIfAborted()
-  return new Map([...mounts].filter((_, index) => known[index]))
+  return new Map([...mounts].filter((_, index) => answers[index]))
 }
 
 /** Finds the hits that the caller may see, and that still exist. */
@@ -162,12 +162,12 @@ export async function findHits(
   const notes: string[] = []
   const degraded = (why: string) => void notes.push(why)
   let why: string | undefined
-  const fallback = (told: string) => {
-    why = told
+  const fallback = (reason: string) => {
+    why = reason
   }
   const there = createPresence(mounts, isCurrent, signal)
   const hits: SearchHit[] = []
-  const wanted = after + limit
+  const lastHit = after + limit
   const end = performance.now() + mostMs
   let [looked, seen, best, ended] = [0, 0, 0, true]
   // One hit beyond the limit shows that there are more.
@@ -181,19 +181,19 @@ export async function findHits(
     if (!allows(hit) || !(await there(hit))) continue
     if (seen === 0) best = hit.score
     seen++
-    if (seen > wanted) {
+    if (seen > lastHit) {
       ended = false
       break
     }
     if (seen > after) hits.push(hit)
   }
-  const told = why === undefined || hits.length === 0 ? {} : { fallback: why }
-  return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes, ...told }
+  const fallbackMember = why === undefined || hits.length === 0 ? {} : { fallback: why }
+  return { hits, best, ...(ended ? { total: seen } : {}), more: seen > lastHit, notes, ...fallbackMember }
 }
 
 /** Creates the check whether a document still exists, if the index may be out of date. Each document is checked once. */
 function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
-  const known = new Map<string, Promise<boolean>>()
+  const visibilityByUri = new Map<string, Promise<boolean>>()
   /** The mounts that did not answer in time: they are not asked again. */
   const silent = new Set<string>()
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
@@ -214,8 +214,8 @@ function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurre
   }
   return (hit: SearchHit): Promise<boolean> => {
     if (isCurrent(hit.mount)) return Promise.resolve(true)
-    const answer = known.get(hit.uri) ?? look(hit)
-    known.set(hit.uri, answer)
+    const answer = visibilityByUri.get(hit.uri) ?? look(hit)
+    visibilityByUri.set(hit.uri, answer)
     return answer
   }
 }

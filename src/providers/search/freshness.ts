@@ -14,13 +14,15 @@ interface Known {
 
 /** Returns how far an index is behind the searched mounts, as far as a principal may know it. */
 export function freshnessFor(principal: Principal, { mounts, here, stored }: Known): Freshness {
-  const seen = mounts.map((mount) => ({ mount, reach: mount.reach(principal) })).filter(({ reach }) => reach !== 'none')
-  const isWhole = seen.every(({ reach }) => reach === 'all')
-  const all = seen.map(({ mount, reach }) => {
+  const reaches = mounts
+    .map((mount) => ({ mount, reach: mount.reach(principal) }))
+    .filter(({ reach }) => reach !== 'none')
+  const isWhole = reaches.every(({ reach }) => reach === 'all')
+  const all = reaches.map(({ mount, reach }) => {
     const isCounted = reach === 'all' ? undefined : (path: string) => mount.allows(principal, path)
     // The stored numbers also count changes that the principal may not see.
-    const told = reach === 'all' ? stored?.mounts.find(({ address }) => address === mount.address) : undefined
-    return here(mount.address, isCounted) ?? told ?? {}
+    const progress = reach === 'all' ? stored?.mounts.find(({ address }) => address === mount.address) : undefined
+    return here(mount.address, isCounted) ?? progress ?? {}
   })
   // The time would tell of changes that the principal may not see.
   const times = isWhole ? all.flatMap(({ asOf }) => asOf ?? []) : []
@@ -34,13 +36,13 @@ export function freshnessFor(principal: Principal, { mounts, here, stored }: Kno
 /** Returns the mounts of which only a part is searched, and how much of each. */
 export function partialMounts(
   { mounts }: SearchStatus,
-  asked: readonly string[] | undefined,
+  addresses: readonly string[] | undefined,
 ): Pick<SearchAnswer, 'partial'> {
-  const partial = mounts.flatMap(({ address, state, looked, of, partial: cut, firstPages }) => {
-    if (asked?.includes(address) === false) return []
+  const partial = mounts.flatMap(({ address, state, looked, of, partial: gaps, firstPages }) => {
+    if (addresses?.includes(address) === false) return []
     const counts = state === 'current' ? {} : defined({ looked, of })
-    const found = { ...counts, ...cut, ...defined({ firstPages }) }
-    return Object.keys(found).length === 0 ? [] : [{ mount: address, ...found }]
+    const facts = { ...counts, ...gaps, ...defined({ firstPages }) }
+    return Object.keys(facts).length === 0 ? [] : [{ mount: address, ...facts }]
   })
   return partial.length === 0 ? {} : { partial }
 }

@@ -115,8 +115,8 @@ export function search(options: SearchOptions): Search {
   const catchUp = ({ where }: SearchCall, signal: AbortSignal): Promise<boolean> =>
     inTime(signal, (time) => feeding?.catchUp(where.mounts, time) ?? askToCatchUp(store, name, where.mounts, time))
 
-  const answer = async (asked: SearchCall, { principal, signal }: Context): Promise<Content> => {
-    const isFresh = asked.fresh ? await catchUp(asked, signal) : undefined
+  const answer = async (call: SearchCall, { principal, signal }: Context): Promise<Content> => {
+    const isFresh = call.fresh ? await catchUp(call, signal) : undefined
     signal.throwIfAborted()
     const searchable = await knownMounts(mounts(), signal)
     const allows = allowsFor(searchable, principal)
@@ -125,34 +125,34 @@ export function search(options: SearchOptions): Search {
     const status = await feedStatus()
     // If no process feeds the index, its last stored state says how old the index is.
     const last = status === undefined ? await readLastCurrent(store, name, fedMounts()) : undefined
-    const known =
+    const lastStatus =
       last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
     const { asOf, pending } = freshnessFor(principal, {
-      mounts: [...mounts().values()].filter(({ address }) => asked.where.mounts?.includes(address) !== false),
+      mounts: [...mounts().values()].filter(({ address }) => call.where.mounts?.includes(address) !== false),
       here: (address, isCounted) => feeding?.freshnessOf(address, isCounted),
-      stored: known,
+      stored: lastStatus,
     })
-    const found = await findHits(searched, asked, allows, signal)
+    const finding = await findHits(searched, call, allows, signal)
     const partsHere = onceEach((address) => partsOf(address, signal))
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
-      return formatHit(hit, found.best, await partsHere(hit.mount), path)
+      return formatHit(hit, finding.best, await partsHere(hit.mount), path)
     }
-    const next = asked.after + asked.limit
-    const told = {
-      ...statusFor(principal, mounts(), known),
+    const next = call.after + call.limit
+    const report = {
+      ...statusFor(principal, mounts(), lastStatus),
       ...(status === undefined ? { indexing: 'stopped' as const } : {}),
     }
     const whole = {
-      query: asked.text,
-      hits: await Promise.all(found.hits.map(format)),
-      ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
-      notes: [...found.notes, ...notesOf(told, asked.where.mounts), ...freshnessNotes(pending, isFresh)],
-      ...defined({ total: found.total, fallback: found.fallback, fresh: isFresh, pending }),
+      query: call.text,
+      hits: await Promise.all(finding.hits.map(format)),
+      ...(finding.more && next <= maxAfter ? { next: String(next) } : {}),
+      notes: [...finding.notes, ...notesOf(report, call.where.mounts), ...freshnessNotes(pending, isFresh)],
+      ...defined({ total: finding.total, fallback: finding.fallback, fresh: isFresh, pending }),
       ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
-      ...partialMounts(told, asked.where.mounts),
+      ...partialMounts(report, call.where.mounts),
     }
-    return asked.as === 'markdown'
+    return call.as === 'markdown'
       ? { text: formatAnswerMarkdown(whole), mimeType: 'text/markdown' }
       : { text: formatAnswerJson(whole), mimeType: foundMimeType }
   }
@@ -185,8 +185,8 @@ export function search(options: SearchOptions): Search {
     },
     templates: async () => templates,
     complete: async (request, { principal, signal }) => {
-      const known = await knownMounts(mounts(), signal)
-      return completeSearch(request, { index, mounts: known, allows: allowsFor(known, principal), signal })
+      const readers = await knownMounts(mounts(), signal)
+      return completeSearch(request, { index, mounts: readers, allows: allowsFor(readers, principal), signal })
     },
     close: async () => {
       await feeding?.close()
@@ -238,11 +238,11 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   return async (address: string, signal: AbortSignal): Promise<PartKinds> => {
     const mount = mountAt(address)
     if (mount === undefined) return { lines: false, as: false }
-    const asked = parts.get(address) ?? ask(mount)
-    parts.set(address, asked)
-    asked.catch(() => parts.delete(address))
+    const answer = parts.get(address) ?? ask(mount)
+    parts.set(address, answer)
+    answer.catch(() => parts.delete(address))
     const waiting = followAbortFor(signal, sourceTimeoutMs)
-    return untilAborted(asked, waiting.signal)
+    return untilAborted(answer, waiting.signal)
       .catch(() => ({ lines: true, as: true }))
       .finally(waiting.release)
   }
@@ -250,10 +250,10 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
 
 /** Returns a function that asks once for each name. So all hits of a mount share one wait, and one listener of the request's signal. */
 function onceEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
-  const asked = new Map<string, Promise<T>>()
+  const answers = new Map<string, Promise<T>>()
   return (name) => {
-    const answer = asked.get(name) ?? ask(name)
-    asked.set(name, answer)
+    const answer = answers.get(name) ?? ask(name)
+    answers.set(name, answer)
     return answer
   }
 }
@@ -276,14 +276,14 @@ function statusFor(
 
 function mountStatus(
   { address, title }: MountReader,
-  known: MountProgress | undefined,
+  progress: MountProgress | undefined,
   whole: boolean,
 ): SearchStatusMount {
-  const named = { address, ...defined({ title }) }
-  if (known === undefined) return { ...named, state: 'waiting' }
-  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages, pending, asOf } = known
+  const mountFacts = { address, ...defined({ title }) }
+  if (progress === undefined) return { ...mountFacts, state: 'waiting' }
+  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages, pending, asOf } = progress
   return {
-    ...named,
+    ...mountFacts,
     state,
     ...(whole
       ? {
@@ -301,17 +301,17 @@ function mountStatus(
 }
 
 /** Returns the reasons why an answer may be incomplete, only about visible mounts. */
-function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
+function notesOf({ indexing, mounts }: SearchStatus, addresses: readonly string[] | undefined): readonly string[] {
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount
-    if (asked !== undefined && !asked.includes(address)) return []
+    if (addresses !== undefined && !addresses.includes(address)) return []
     if (state === 'unavailable') return [`${address} does not answer now: its hits may be out of date.`]
-    const cut = limitsOf(mount)
-    return state === 'current' ? cut : [...cut, `${address} is still being indexed: there may be more to find.`]
+    const limits = limitsOf(mount)
+    return state === 'current' ? limits : [...limits, `${address} is still being indexed: there may be more to find.`]
   })
   if (indexing === 'running') return notes
-  const cut = mounts.flatMap((mount) => (asked?.includes(mount.address) === false ? [] : limitsOf(mount)))
-  return mounts.length === 0 ? [] : [...cut, idleNote]
+  const partialNotes = mounts.flatMap((mount) => (addresses?.includes(mount.address) === false ? [] : limitsOf(mount)))
+  return mounts.length === 0 ? [] : [...partialNotes, idleNote]
 }
 
 /** Returns sentences about the tables and texts that are searched only in part. */

@@ -49,16 +49,16 @@ const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'c
 
 /** Returns a hash of the options of a mount that change the contents that are read from it, such as redaction. */
 function wayOf(options: object = {}): string {
-  const told = Object.entries(options).filter(([key]) => !aside.includes(key))
-  return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)
+  const members = Object.entries(options).filter(([key]) => !aside.includes(key))
+  return createHash('sha256').update(JSON.stringify(members)).digest('base64url').slice(0, 16)
 }
 
 async function embedderOf(
-  given: OptionsOf<(typeof source)['shape']>['embeddings'],
+  mountOptions: OptionsOf<(typeof source)['shape']>['embeddings'],
   context: OpenContext,
 ): Promise<EmbedderOptions | undefined> {
-  if (given === undefined) return undefined
-  const { model, weight, timeout, openai, ollama, local, allowAddresses } = given
+  if (mountOptions === undefined) return undefined
+  const { model, weight, timeout, openai, ollama, local, allowAddresses } = mountOptions
   const common = { model, ...defined({ weight, timeoutMs: timeout, allowAddresses }) }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)
@@ -73,10 +73,10 @@ async function embedderOf(
       'The key would go over the network without encryption. Write https:// in "embeddings.openai.url".',
       'configuration',
     )
-  const found = await resolveSecret(key, context)
-  if ('message' in found)
-    throw invalid(`"embeddings.openai.key" has no value. ${found.message} ${found.fix}`, 'configuration')
-  return { ...common, openai: { url, key: found.value } }
+  const secret = await resolveSecret(key, context)
+  if ('message' in secret)
+    throw invalid(`"embeddings.openai.key" has no value. ${secret.message} ${secret.fix}`, 'configuration')
+  return { ...common, openai: { url, key: secret.value } }
 }
 
 /** Returns the path of a folder after its links are checked, because the package that loads the models opens them by their paths. */

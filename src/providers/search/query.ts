@@ -168,22 +168,22 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Completes a variable of a search: words and titles, mounts and MIME types from visible documents, any other from fixed values. */
-export async function completeSearch({ argument }: CompletionRequest, known: SearchableMounts): Promise<Completion> {
+export async function completeSearch({ argument }: CompletionRequest, mounts: SearchableMounts): Promise<Completion> {
   const { name, value } = argument
-  if (name === 'query' || name === 'q') return completeText(value, known)
-  if (name === 'mount') return completeFromValues(await visibleMounts(value, known))
-  if (name === 'mime') return completeFromValues(await known.index.mimeTypes(known), value.toLowerCase())
+  if (name === 'query' || name === 'q') return completeText(value, mounts)
+  if (name === 'mount') return completeFromValues(await visibleMounts(value, mounts))
+  if (name === 'mime') return completeFromValues(await mounts.index.mimeTypes(mounts), value.toLowerCase())
   return completeFromValues(fixed[name] ?? [], value)
 }
 
 /** Completes the last word; also titles that begin with the whole text. */
-async function completeText(value: string, known: SearchableMounts): Promise<Completion> {
-  const { index, allows, signal } = known
+async function completeText(value: string, mounts: SearchableMounts): Promise<Completion> {
+  const { index, allows, signal } = mounts
   const text = value.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').slice(0, 200)
   const [, head = '', last = ''] = /^(.*\s)?(\S*)$/su.exec(text) ?? []
-  const whole = await take(index.suggest({ prefix: text, allows, signal }), known)
+  const whole = await take(index.suggest({ prefix: text, allows, signal }), mounts)
   if (head.trim() === '' || last === '') return whole
-  const words = await take(index.suggest({ prefix: last, allows, signal }), known)
+  const words = await take(index.suggest({ prefix: last, allows, signal }), mounts)
   const values = new Set([...whole.values, ...words.values.map((word) => head + word)])
   return {
     values: [...values].slice(0, mostValues),
@@ -192,13 +192,13 @@ async function completeText(value: string, known: SearchableMounts): Promise<Com
 }
 
 /** Takes the suggestions with a visible document, in their order. */
-async function take(suggestions: AsyncIterable<Suggestion>, known: SearchableMounts): Promise<Completion> {
+async function take(suggestions: AsyncIterable<Suggestion>, mounts: SearchableMounts): Promise<Completion> {
   const values = new Set<string>()
   let looks = 0
   for await (const { text, uris } of suggestions) {
-    known.signal.throwIfAborted()
+    mounts.signal.throwIfAborted()
     if (++looks > mostLooks) return { values: [...values], hasMore: true }
-    if (values.has(text) || !isVisible(uris, known)) continue
+    if (values.has(text) || !isVisible(uris, mounts)) continue
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)
   }
@@ -214,6 +214,6 @@ function isVisible(uris: readonly string[], { mounts, allows }: SearchableMounts
 
 /** Returns the mounts with an indexed document that the caller may see. */
 function visibleMounts(typed: string, { index, mounts, allows, signal }: SearchableMounts): Promise<readonly string[]> {
-  const begun = [...mounts.keys()].filter((address) => address.startsWith(typed))
-  return index.mounts(begun, { allows, signal })
+  const matches = [...mounts.keys()].filter((address) => address.startsWith(typed))
+  return index.mounts(matches, { allows, signal })
 }

@@ -163,10 +163,7 @@ async function answerSettingsRequest({
   const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
-  const node = want.steps.reduce<SettingsNode | undefined>(
-    (found, step) => found && visibleChild(found, step),
-    tree.root,
-  )
+  const node = want.steps.reduce<SettingsNode | undefined>((node, step) => node && visibleChild(node, step), tree.root)
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
@@ -184,7 +181,7 @@ function names(root: SettingsNode, typed: string): SettingsAnswer {
   const head = typed.slice(0, Math.max(0, slash))
   const start = unescapeStep(typed.slice(slash + 1))
   const steps = head === '' ? [] : head.slice(1).split('/').map(unescapeStep)
-  const parent = steps.reduce<SettingsNode | undefined>((found, step) => found && visibleChild(found, step), root)
+  const parent = steps.reduce<SettingsNode | undefined>((node, step) => node && visibleChild(node, step), root)
   if (parent === undefined || parent.kind === 'scalar') return { pointers: [], hasMore: false }
   const keys =
     parent.kind === 'table' ? [...new Set(parent.entries.map(({ key }) => key))] : parent.items.map((_, i) => String(i))

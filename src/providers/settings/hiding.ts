@@ -24,14 +24,14 @@ const wildcard = /[*?[\]{}\\]/
 
 /** Returns the values that are hidden for their names, or because they look random. Detectors search the others for secrets. */
 export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: HidingPolicy): HiddenValues {
-  const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
-  const matched = compileGlobs(allow)
+  const test = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
+  const allowGlobs = compileGlobs(allow)
   const denied = new Set<Scalar>()
 
   const judgeScalar = (scalar: Scalar, path: string, secret: boolean): void => {
-    if (path !== '' && named(path)) return
+    if (path !== '' && test(path)) return
     if (secret) denied.add(scalar)
-    else if (path !== '' && matched(path)) return
+    else if (path !== '' && allowGlobs(path)) return
     else if (show === 'allowed' || isOpaque(scalar.text)) denied.add(scalar)
   }
 
@@ -186,14 +186,14 @@ export function spansOutside(spans: readonly Span[], scalars: readonly Scalar[])
 
 /** Returns the spans that overlap a value. The spans are sorted. */
 export function spansOverlapping(spans: readonly Span[], { start, end }: Span): readonly Span[] {
-  const found: Span[] = []
+  const hits: Span[] = []
   for (
     let span = spanFrom(spans, start + 1);
     span !== undefined && span.start < end;
     span = spanFrom(spans, span.end + 1)
   )
-    found.push(span)
-  return found
+    hits.push(span)
+  return hits
 }
 
 /** Applies edits, which do not overlap, to a text. */

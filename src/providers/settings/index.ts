@@ -87,16 +87,16 @@ export function settings(options: SettingsOptions): Provider {
 
   const list: Provider['list'] = async function* ({ shallow = false, skim, ...query }, context) {
     // A directory that is not empty may still have no served file.
-    const wanted = (path: string) =>
+    const isWanted = (path: string) =>
       (path.endsWith('/') || served(formatOf, path) !== undefined) && (skim?.(path) ?? true)
-    const asked = shallow || skim !== undefined ? { ...query, skim: wanted } : query
-    for await (const entry of source.list(asked, context)) {
+    const innerQuery = shallow || skim !== undefined ? { ...query, skim: isWanted } : query
+    for await (const entry of source.list(innerQuery, context)) {
       const own = entryOf(entry)
       if (own !== undefined) yield own
     }
   }
 
-  const read = async (path: string, params: Params, context: Context): Promise<Content> => {
+  const readSettings = async (path: string, params: Params, context: Context): Promise<Content> => {
     const format = served(formatOf, path)
     if (format === undefined) throw notFound('no file of settings')
     const want = wantIn(params)
@@ -116,7 +116,7 @@ export function settings(options: SettingsOptions): Provider {
         return entry
       },
     }),
-    read: async ({ path, params }, context) => [await read(path, params, context)],
+    read: async ({ path, params }, context) => [await readSettings(path, params, context)],
     templates: async () => [template],
     complete: (request, context) => completeSettings(request, { formatOf, desk }, context),
     ...(watch && { watch: async (signal) => ofSettings(await watch(signal), formatOf) }),

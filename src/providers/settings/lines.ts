@@ -76,9 +76,9 @@ export function parseIni(text: string, counter: NodeCounter): SettingsTree {
     else drafts.push(last)
   }
   const entries: TableEntry[] = []
-  for (const [name, found] of sections)
-    if (name === '') entries.push(...toTableEntries(found, text))
-    else entries.push({ key: name, value: { kind: 'table', entries: toTableEntries(found, text) } })
+  for (const [name, allDrafts] of sections)
+    if (name === '') entries.push(...toTableEntries(allDrafts, text))
+    else entries.push({ key: name, value: { kind: 'table', entries: toTableEntries(allDrafts, text) } })
   return { root: { kind: 'table', entries } }
 }
 

@@ -41,16 +41,16 @@ export async function showSource(source: SettingsFile): Promise<string> {
   const scalars = scalarsOf(tree)
   const inText = (await findSecrets(text, { path, without })).filter((span) => !isOfName(span, scalars))
   const { spans, whole } = await findInValues(source)
-  const found = mergeSpans([...inText, ...spans])
+  const allSpans = mergeSpans([...inText, ...spans])
   const edits: TextEdit[] = spansOutside(
-    [...found, ...(tree.unknown ?? [])].sort((a, b) => a.start - b.start),
+    [...allSpans, ...(tree.unknown ?? [])].sort((a, b) => a.start - b.start),
     scalars,
   ).map((span) => ({ ...span, text: redactedMark }))
   for (const scalar of scalars) {
     const edit = denied.has(scalar) || whole.has(scalar) ? replaceScalar(scalar, text) : undefined
     if (edit !== undefined) edits.push(edit)
     else {
-      const own = spansOverlapping(found, scalar)
+      const own = spansOverlapping(allSpans, scalar)
       if (own.length > 0) edits.push(...editScalar(scalar, text, own))
     }
   }
@@ -64,16 +64,16 @@ function scrubDenied(text: string, { denied }: SettingsFile): string {
 
 /** Returns every value in the source, in source order. */
 function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
-  const seen = new Set<SettingsNode>()
+  const nodes = new Set<SettingsNode>()
   const visit = (node: SettingsNode): void => {
-    if (seen.has(node)) return
-    seen.add(node)
+    if (nodes.has(node)) return
+    nodes.add(node)
     if (node.kind === 'list') for (const item of node.items) visit(item)
     if (node.kind === 'table') for (const { value } of node.entries) visit(value)
   }
   visit(root)
   for (const { value } of commented) visit(value)
-  return [...seen].filter((node) => node.kind === 'scalar').sort((a, b) => a.start - b.start)
+  return [...nodes].filter((node) => node.kind === 'scalar').sort((a, b) => a.start - b.start)
 }
 
 /**
@@ -88,9 +88,9 @@ function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolea
 
 /** Returns the spans that the detectors find in JSON, without those found only for the name of a value: names are judged already. */
 async function findInJson({ text, leaves }: Normal, { without }: SettingsFile): Promise<readonly Span[]> {
-  const found = await findSecrets(text, { path: 'settings.json', without })
+  const secrets = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(
-    found.filter(({ key }) => {
+    secrets.filter(({ key }) => {
       const leaf = key === undefined ? undefined : spanFrom(leaves, key)
       return key === undefined || (leaf !== undefined && leaf.start <= key)
     }),
@@ -122,14 +122,14 @@ async function findInValues(source: SettingsFile) {
 
 /** Returns the spans of parts of a decoded value in the source; `undefined` when the source writes one of them differently. */
 function partsInSource({ start, end }: Scalar, parts: readonly string[], text: string): readonly Span[] | undefined {
-  const written = text.slice(start, end)
+  const source = text.slice(start, end)
   const spans: Span[] = []
   for (const part of new Set(parts)) {
-    const found: Span[] = []
-    for (let at = written.indexOf(part); at !== -1; at = written.indexOf(part, at + part.length))
-      found.push({ start: start + at, end: start + at + part.length })
-    if (found.length < parts.filter((other) => other === part).length) return undefined
-    spans.push(...found)
+    const hits: Span[] = []
+    for (let at = source.indexOf(part); at !== -1; at = source.indexOf(part, at + part.length))
+      hits.push({ start: start + at, end: start + at + part.length })
+    if (hits.length < parts.filter((other) => other === part).length) return undefined
+    spans.push(...hits)
   }
   return spans
 }
@@ -154,21 +154,21 @@ function writeJson(root: SettingsNode, denied: HiddenValues): Normal {
   const leaves: Leaf[] = []
   const words: Span[] = []
   let length = 0
-  const put = (text: string) => {
+  const putText = (text: string) => {
     pieces.push(text)
     length += text.length
   }
 
   const writeScalar = (scalar: Scalar) => {
     if (denied.has(scalar)) {
-      put(JSON.stringify(redactedMark))
+      putText(JSON.stringify(redactedMark))
       return
     }
     const quotes = scalar.json.startsWith('"') ? 1 : 0
     const span = { start: length + quotes, end: length + scalar.json.length - quotes }
     leaves.push({ scalar, ...span })
     words.push(span)
-    put(scalar.json)
+    putText(scalar.json)
   }
 
   const write = (node: SettingsNode, indent: string): void => {
@@ -190,7 +190,7 @@ function writeJson(root: SettingsNode, denied: HiddenValues): Normal {
   const writeName = (name: string) => {
     const json = JSON.stringify(name)
     words.push({ start: length + 1, end: length + json.length - 1 })
-    put(`${json}: `)
+    putText(`${json}: `)
   }
 
   const writeAll = (
@@ -199,16 +199,16 @@ function writeJson(root: SettingsNode, denied: HiddenValues): Normal {
     close: string,
     indent: string,
   ) => {
-    put(open)
+    putText(open)
     for (const [i, [name, value]] of members.entries()) {
-      put(`${i === 0 ? '' : ','}\n${indent}  `)
+      putText(`${i === 0 ? '' : ','}\n${indent}  `)
       if (name !== undefined) writeName(name)
       write(value, `${indent}  `)
     }
-    put(members.length === 0 ? close : `\n${indent}${close}`)
+    putText(members.length === 0 ? close : `\n${indent}${close}`)
   }
 
   write(root, '')
-  put('\n')
+  putText('\n')
   return { text: pieces.join(''), leaves, words }
 }

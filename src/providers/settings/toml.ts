@@ -19,16 +19,16 @@ type TomlValue = Table | TomlValue[] | Scalar
  */
 export function parseToml(text: string, counter: NodeCounter): SettingsTree {
   checkTomlNesting(text, counter)
-  let meant: unknown
+  let expected: unknown
   try {
-    meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
+    expected = parse(text, { integersAsBigInt: true, maxDepth: 200 })
   } catch (error) {
     if (error instanceof TomlError)
       throw createParseFault('This is not valid TOML.', offsetOf(text, error.line, error.column))
     throw error
   }
   const root = readToml(text)
-  if (!means(root, meant))
+  if (!means(root, expected))
     throw createParseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
   return { root: convertTomlValue(root, 1, counter) }
 }
@@ -68,10 +68,11 @@ function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter)
 }
 
 /** Whether our result is equal to that of the library: the same names, texts and numbers of members; of other values only the kind counts. */
-function means(value: TomlValue, meant: unknown): boolean {
+function means(value: TomlValue, expected: unknown): boolean {
   if (value instanceof Map) {
-    if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
-    const members = Object.entries(meant)
+    if (typeof expected !== 'object' || expected === null || Array.isArray(expected) || expected instanceof TomlDate)
+      return false
+    const members = Object.entries(expected)
     return (
       members.length === value.size &&
       members.every(([key, member]) => {
@@ -81,11 +82,13 @@ function means(value: TomlValue, meant: unknown): boolean {
     )
   }
   if (Array.isArray(value))
-    return Array.isArray(meant) && meant.length === value.length && value.every((item, i) => means(item, meant[i]))
-  if (typeof meant === 'string') return value.text === meant && value.writing === 'inside'
-  return typeof meant !== 'object'
+    return (
+      Array.isArray(expected) && expected.length === value.length && value.every((item, i) => means(item, expected[i]))
+    )
+  if (typeof expected === 'string') return value.text === expected && value.writing === 'inside'
+  return typeof expected !== 'object'
     ? value.writing === 'quoted'
-    : meant instanceof TomlDate && value.writing === 'quoted'
+    : expected instanceof TomlDate && value.writing === 'quoted'
 }
 
 /** Reads a text that is known to be TOML. */
@@ -203,13 +206,13 @@ function readToml(text: string): Table {
 function descend(table: Table, keys: readonly string[]): Table {
   let current = table
   for (const key of keys) {
-    const found = current.get(key)
-    const next = Array.isArray(found) ? found.at(-1) : found
+    const member = current.get(key)
+    const next = Array.isArray(member) ? member.at(-1) : member
     if (next instanceof Map) current = next
     else {
-      const made: Table = new Map()
-      current.set(key, made)
-      current = made
+      const table: Table = new Map()
+      current.set(key, table)
+      current = table
     }
   }
   return current
@@ -219,10 +222,10 @@ function append(root: Table, keys: readonly string[]): Table {
   const parent = descend(root, keys.slice(0, -1))
   const key = keys.at(-1) ?? ''
   const list = parent.get(key)
-  const made: Table = new Map()
-  if (Array.isArray(list)) list.push(made)
-  else parent.set(key, [made])
-  return made
+  const table: Table = new Map()
+  if (Array.isArray(list)) list.push(table)
+  else parent.set(key, [table])
+  return table
 }
 
 const escapes: Readonly<Record<string, string>> = { b: '\b', t: '\t', n: '\n', f: '\f', r: '\r', e: '\x1b' }

@@ -3,7 +3,7 @@ import { answerSettings, type SettingsReply, type SettingsRequest } from './answ
 
 parentPort?.on('message', (ask: SettingsRequest) => {
   answerSettings(ask).then(
-    (found) => parentPort?.postMessage(found),
+    (answer) => parentPort?.postMessage(answer),
     () => parentPort?.postMessage({ error: true } satisfies SettingsReply),
   )
 })

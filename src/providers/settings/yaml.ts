@@ -34,11 +34,11 @@ const maxBrackets = 1000
 export function parseYaml(text: string, counter: NodeCounter): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
-  const parsed = parseAllDocuments(text, options)
+  const parsedDocuments = parseAllDocuments(text, options)
   // A text without a document may have directives. Only the parser of a single document reports them as an error.
-  if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
+  if ('empty' in parsedDocuments) refuseErrors(parseDocument(text, options).errors)
   // The library returns an empty document for nothing, or only comments, between two ends of documents.
-  const documents = parsed.filter(({ contents, errors, directives: { docStart } }) => {
+  const documents = parsedDocuments.filter(({ contents, errors, directives: { docStart } }) => {
     const isNothing = contents === null || (isScalar(contents) && contents.range[0] === contents.range[1])
     return !isNothing || docStart === true || errors.length > 0
   })
@@ -140,52 +140,52 @@ function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
       return keys.get(key.source) ?? ''
     }
     // The node of a key, and the nodes in it, may have anchors.
-    if (key.anchor !== undefined || !isScalar(key)) read(key, depth, key.range[0])
+    if (key.anchor !== undefined || !isScalar(key)) reader(key, depth, key.range[0])
     return keyText(key, text)
   }
 
   const table = (map: YAMLMap.Parsed, depth: number): SettingsNode => {
     const entries: TableEntry[] = []
-    const merged: TableEntry[] = []
-    const seen = new Set<string>()
+    const tableEntries: TableEntry[] = []
+    const keys = new Set<string>()
     for (const pair of map.items) {
       const offset = pair.key?.range[0] ?? map.range[0]
       const key = keyOf(pair.key, depth + 1)
-      const value = read(pair.value, depth + 1, pair.key?.range[1] ?? offset)
+      const value = reader(pair.value, depth + 1, pair.key?.range[1] ?? offset)
       if (key === '<<' && isScalar(pair.key) && pair.key.type === 'PLAIN') {
-        merged.push(...mergedEntries(value, offset))
+        tableEntries.push(...mergedEntries(value, offset))
         continue
       }
-      if (seen.has(key)) throw createParseFault('A key occurs twice.', offset)
-      seen.add(key)
+      if (keys.has(key)) throw createParseFault('A key occurs twice.', offset)
+      keys.add(key)
       entries.push({ key, value })
     }
     // Own keys override merged keys, and an earlier merged map overrides a later one.
-    for (const entry of merged) {
-      if (seen.has(entry.key)) continue
-      seen.add(entry.key)
+    for (const entry of tableEntries) {
+      if (keys.has(entry.key)) continue
+      keys.add(entry.key)
       entries.push(entry)
     }
     return { kind: 'table', entries }
   }
 
-  const read: Reader = (node, depth, offset) => {
+  const reader: Reader = (node, depth, offset) => {
     if (isAlias(node)) return aliased(node as Alias.Parsed, depth)
     counter.enter(depth, node?.range[0] ?? offset)
-    const found = isMap(node)
+    const settingsNode = isMap(node)
       ? table(node as YAMLMap.Parsed, depth)
       : isSeq(node)
         ? ({
             kind: 'list',
-            items: node.items.map((item) => read(item as ParsedNode, depth + 1, node.range?.[0] ?? offset)),
+            items: node.items.map((item) => reader(item as ParsedNode, depth + 1, node.range?.[0] ?? offset)),
           } as const)
         : scalarOf(isScalar(node) ? (node as YamlScalar.Parsed) : undefined, text, offset)
-    if (node?.anchor === undefined) return found
-    anchors.set(node.anchor, found)
+    if (node?.anchor === undefined) return settingsNode
+    anchors.set(node.anchor, settingsNode)
     keys.set(node.anchor, keyText(node, text))
-    return found
+    return settingsNode
   }
-  return read
+  return reader
 }
 
 function mergedEntries(value: SettingsNode, offset: number): readonly TableEntry[] {

@@ -51,12 +51,12 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
     return statement.all(...values) as readonly Cells[]
   }
   const version = database.prepare('pragma schema_version')
-  let known: Listing | undefined
+  let cachedListing: Listing | undefined
 
   const listing = (): Listing => {
     const now = String(version.get())
-    if (known?.version !== now) known = { version: now, ...listAll(run), relations: new Map() }
-    return known
+    if (cachedListing?.version !== now) cachedListing = { version: now, ...listAll(run), relations: new Map() }
+    return cachedListing
   }
   return {
     /** Returns the tables and views, in the order of keys. */
@@ -67,10 +67,10 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
       const { byName, relations, references } = listing()
       const item = byName.get(name)
       if (item === undefined) return undefined
-      const found =
+      const description =
         relations.get(name) ?? describeRelation(run, item, references(), (other) => findTableName(byName, other))
-      relations.set(name, found)
-      return found
+      relations.set(name, description)
+      return description
     },
   }
 }
@@ -94,14 +94,14 @@ function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
       { key: `${nameToSegment(text)}/`, name: text, kind, hasRowid: Number(wr) === 0, isStrict: Number(strict) === 1 },
     ]
   })
-  const sorted = [...items].sort((a, b) => comparePaths(a.key, b.key))
-  const byName = new Map(sorted.map((item) => [item.name, item]))
+  const relationItems = [...items].sort((a, b) => comparePaths(a.key, b.key))
+  const byName = new Map(relationItems.map((item) => [item.name, item]))
   let references: ReadonlyMap<string, readonly Reference[]> | undefined
   return {
-    items: sorted,
+    items: relationItems,
     byName,
     references: () => {
-      references ??= referencesIn(run, sorted, byName)
+      references ??= referencesIn(run, relationItems, byName)
       return references
     },
   }
@@ -121,8 +121,8 @@ function describeRelation(
   spelled: (name: string) => string,
 ): RelationDescription {
   const { name, kind, hasRowid, isStrict } = item
-  const made = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
-  const sql = String(made.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
+  const rows = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
+  const sql = String(rows.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
   const generated = kind === 'table' ? generatedColumnsOf(sql) : new Map<string, string>()
   const columns = readTableColumns(run, name)
   const indexes = kind === 'table' ? indexesOf(run, name) : []
@@ -137,7 +137,7 @@ function describeRelation(
   )
   const relation: Relation = {
     ...{ schema: '', name, kind },
-    definition: made.flatMap(([, text]) => (text === null ? [] : [`${String(text)};\n`])).join('\n'),
+    definition: rows.flatMap(([, text]) => (text === null ? [] : [`${String(text)};\n`])).join('\n'),
     columns: columns.map((column) => {
       const expression = column.isGenerated ? generated.get(column.name) : undefined
       return {
@@ -195,8 +195,8 @@ function findKeyColumns(
       const isTold = own !== undefined && (origin === 'pk' || !isNullable(own))
       return isTold && collations.has(collation) && descends === parts[0]?.descends
     })
-  const found = indexes.find((index) => index.origin === 'pk' && isKey(index)) ?? indexes.find(isKey)
-  return (found?.parts ?? []).flatMap(({ column, collation }) => {
+  const keyIndex = indexes.find((index) => index.origin === 'pk' && isKey(index)) ?? indexes.find(isKey)
+  return (keyIndex?.parts ?? []).flatMap(({ column, collation }) => {
     const own = column === undefined ? undefined : byName.get(column)
     if (own === undefined) return []
     return [{ name: own.name, affinity: affinityOf(own.type, isStrict), isRowid: false, collation }]
@@ -241,8 +241,8 @@ function indexesOf(run: RunQuery, table: string) {
       ...{ collation: String(collation).toUpperCase(), descends: Number(desc) === 1 },
     }))
     const text = sql === null ? '' : String(sql)
-    const written = definitionItemsOf(text).map((item) => tokenRangeText(text, item))
-    const columns = parts.map(({ column }, i) => column ?? written[i] ?? 'rowid')
+    const definitionItems = definitionItemsOf(text).map((item) => tokenRangeText(text, item))
+    const columns = parts.map(({ column }, i) => column ?? definitionItems[i] ?? 'rowid')
     const word = origin === 'pk' ? 'PRIMARY KEY' : 'UNIQUE'
     return {
       ...{ name: String(name), unique: Number(unique) === 1, columns, parts },

@@ -57,8 +57,8 @@ async function answerRequest({ name, values }: ChildRequest): Promise<unknown> {
     const { openDatabaseFile, createDatabaseCatalog, createDatabaseOperations } = await loadReaderModules()
     if (name === 'measure') return dataBytes()
     const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
-    const opened = openDatabaseFile(file, lockTimeoutMs, isLinkless)
-    operations = createDatabaseOperations(opened, createDatabaseCatalog(opened.database))
+    const databaseFile = openDatabaseFile(file, lockTimeoutMs, isLinkless)
+    operations = createDatabaseOperations(databaseFile, createDatabaseCatalog(databaseFile.database))
     // This first read throws if the file cannot be read.
     return operations.fingerprint()
   }
@@ -74,8 +74,8 @@ process.on('message', async (question: ChildRequest) => {
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = translateSqliteError(thrown)
-    const told = isWorthReopening(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
-    process.send?.({ id, failed: { kind, message, detail: told } } satisfies ChildAnswer)
+    const errorDetail = isWorthReopening(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
+    process.send?.({ id, failed: { kind, message, detail: errorDetail } } satisfies ChildAnswer)
   }
 })
 

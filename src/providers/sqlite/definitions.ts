@@ -85,12 +85,12 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
 
 /** Returns the expressions of generated columns, by column. */
 export function generatedColumnsOf(sql: string): ReadonlyMap<string, string> {
-  const found = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
+  const definitionItems = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
     const expression = at === -1 ? [] : group(item, at + 1).slice(1, -1)
     return expression.length === 0 ? [] : [[unquoted(item[0]?.text ?? ''), tokenRangeText(sql, expression)]]
   })
-  return new Map(found)
+  return new Map(definitionItems)
 }
 
 /** Writes the ASCII letters of a name in lower case, because SQLite ignores their case. */
@@ -140,7 +140,7 @@ export function referencesIn(
   items: readonly RelationItem[],
   byName: ReadonlyMap<string, RelationItem>,
 ): ReadonlyMap<string, readonly Reference[]> {
-  const found = new Map<string, Reference[]>()
+  const references = new Map<string, Reference[]>()
   const pointing = new Set(
     run(
       "select distinct m.name from sqlite_schema m join pragma_foreign_key_list(m.name) f where m.type = 'table'",
@@ -153,10 +153,10 @@ export function referencesIn(
     for (const key of keys) {
       const { name: parent, columns } = key.references
       const reference = { name: key.name, from: { schema: '', name, columns: key.columns }, columns }
-      found.set(parent, [...(found.get(parent) ?? []), reference])
+      references.set(parent, [...(references.get(parent) ?? []), reference])
     }
   }
-  return found
+  return references
 }
 
 /** A row of a result, and the function that queries it. */

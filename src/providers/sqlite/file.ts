@@ -44,7 +44,7 @@ export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless
   const identity = identify(file)
   const isLogged = checkHeader(file, identity)
   const way = wayOf(file, isLogged)
-  const seen = way === 'still' ? traceOf(file) : ''
+  const trace = way === 'still' ? traceOf(file) : ''
   const { href } = pathToFileURL(file)
   // A write-ahead log is shared through a file to which readers also write, unless they are told not to.
   const location = `${href}?mode=ro&readonly_shm=1${way === 'still' ? '&immutable=1' : ''}`
@@ -71,7 +71,7 @@ export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless
     if (identify(file) !== identity) throw replacedFileError()
     if (isLinkless) checkFolder(file)
     if (way === 'still') {
-      if (traceOf(file) !== seen) throw replacedFileError()
+      if (traceOf(file) !== trace) throw replacedFileError()
     } else if (!isLogged && checkHeader(file, identity)) throw replacedFileError()
   }
   const version = database.prepare('pragma data_version')
@@ -79,7 +79,7 @@ export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless
     database,
     check,
     /** Returns a text that changes when the file, or possibly its content, does. Read within a transaction. */
-    stamp: (): string => `${identity} ${process.pid} ${String(version.get())} ${seen}`,
+    stamp: (): string => `${identity} ${process.pid} ${String(version.get())} ${trace}`,
   }
 }
 
@@ -87,12 +87,12 @@ export type OpenDatabaseFile = ReturnType<typeof openDatabaseFile>
 
 /** Returns the identity of a file, which a rename does not change. @throws ResourceError `unavailable` unless there is a regular file. */
 function identify(file: string): string {
-  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
-  if (found === undefined) throw unavailableError('The file of the database does not exist. Correct the path.')
-  if (found.isSymbolicLink())
+  const stats = lstatSync(file, { bigint: true, throwIfNoEntry: false })
+  if (stats === undefined) throw unavailableError('The file of the database does not exist. Correct the path.')
+  if (stats.isSymbolicLink())
     throw refusedError('The path of the database is a symbolic link. Name the file that it leads to.')
-  if (!found.isFile()) throw refusedError('The path of the database is not a regular file. Correct the path.')
-  return `${found.dev}:${found.ino}`
+  if (!stats.isFile()) throw refusedError('The path of the database is not a regular file. Correct the path.')
+  return `${stats.dev}:${stats.ino}`
 }
 
 /** Reads the header of a file. Returns whether its writers use a write-ahead log. */
@@ -101,8 +101,8 @@ function checkHeader(file: string, identity: string): boolean {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   let length: number
   try {
-    const found = fstatSync(descriptor, { bigint: true })
-    if (`${found.dev}:${found.ino}` !== identity) throw replacedFileError()
+    const stats = fstatSync(descriptor, { bigint: true })
+    if (`${stats.dev}:${stats.ino}` !== identity) throw replacedFileError()
     length = readSync(descriptor, bytes, 0, headerLength, 0)
   } finally {
     closeSync(descriptor)
@@ -117,10 +117,10 @@ function checkHeader(file: string, identity: string): boolean {
 function wayOf(file: string, isLogged: boolean): LockMode {
   const sizes = new Map<string, number>()
   for (const end of companions) {
-    const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
-    if (found === undefined) continue
-    if (!found.isFile()) throw refusedError('The log or journal of the database is not a regular file. Remove it.')
-    sizes.set(end, found.size)
+    const stats = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
+    if (stats === undefined) continue
+    if (!stats.isFile()) throw refusedError('The log or journal of the database is not a regular file. Remove it.')
+    sizes.set(end, stats.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'
   if ((sizes.get('-wal') ?? 0) === 0) return 'still'
@@ -132,10 +132,10 @@ function wayOf(file: string, isLogged: boolean): LockMode {
 /** Returns a text that changes when the file, its log or its journal does. */
 function traceOf(file: string): string {
   const traces = ['', ...companions].map((end) => {
-    const found = lstatSync(`${file}${end}`, { bigint: true, throwIfNoEntry: false })
-    if (found === undefined) return ''
-    waitUntilSettled(Number(found.mtimeMs))
-    return `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`
+    const stats = lstatSync(`${file}${end}`, { bigint: true, throwIfNoEntry: false })
+    if (stats === undefined) return ''
+    waitUntilSettled(Number(stats.mtimeMs))
+    return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
   })
   return traces.join(' ')
 }
@@ -169,8 +169,8 @@ function linkAt(path: string): string | undefined {
 function checkDescriptor(identity: string): void {
   if (process.platform !== 'linux') return
   const isOurs = readdirSync('/proc/self/fd').some((name) => {
-    const found = statSync(`/proc/self/fd/${name}`, { bigint: true, throwIfNoEntry: false })
-    return found !== undefined && `${found.dev}:${found.ino}` === identity
+    const stats = statSync(`/proc/self/fd/${name}`, { bigint: true, throwIfNoEntry: false })
+    return stats !== undefined && `${stats.dev}:${stats.ino}` === identity
   })
   if (!isOurs) throw replacedFileError()
 }

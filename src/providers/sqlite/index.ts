@@ -157,8 +157,8 @@ async function hintsOf(file: string, signal: AbortSignal): Promise<AsyncIterable
 async function traceOf(file: string): Promise<string> {
   const traces = await Promise.all(
     ['', '-wal', '-journal'].map(async (end) => {
-      const found = await lstat(`${file}${end}`, { bigint: true }).catch(() => undefined)
-      return found === undefined ? '' : `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
+      const stats = await lstat(`${file}${end}`, { bigint: true }).catch(() => undefined)
+      return stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}`
     }),
   )
   return traces.join(' ')

@@ -4,9 +4,9 @@ import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens a database in a file. */
-export const open: OpenSource<typeof source> = async (given, context) => {
-  const options = { ...databaseOptions(given), ...rowOptions(given.rows) }
+export const open: OpenSource<typeof source> = async (mountOptions, context) => {
+  const options = { ...databaseOptions(mountOptions), ...rowOptions(mountOptions.rows) }
   const { sqlite } = await import('./index.ts')
-  const { path: file, ...found } = locatePath(given.file, context)
+  const { path: file, ...found } = locatePath(mountOptions.file, context)
   return sliced(await sqlite({ ...options, file, ...found, log: context.log }))
 }

@@ -56,10 +56,10 @@ export function createDatabaseOperations({ database, check, stamp }: OpenDatabas
     relations: (names: readonly ObjectName[], views: boolean): readonly Relation[] =>
       within(() =>
         names.flatMap(({ schema, name }): readonly Relation[] => {
-          const found = schema === '' ? catalog.find(name)?.relation : undefined
-          if (found === undefined) return []
-          const { rows, ...rest } = found
-          return [rows === undefined || !hasRows(found.kind, views) ? rest : { ...rest, rows }]
+          const relation = schema === '' ? catalog.find(name)?.relation : undefined
+          if (relation === undefined) return []
+          const { rows, ...rest } = relation
+          return [rows === undefined || !hasRows(relation.kind, views) ? rest : { ...rest, rows }]
         }),
       ),
     rows: (query: PlainRowQuery): RowPage => within(() => reader.read(query)),
@@ -114,14 +114,16 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
     access,
     views,
   }: TableRequest): { readonly known: RelationDescription; readonly key: readonly KeyColumn[] } => {
-    const known = catalog.find(table)
-    const kind = known?.item.kind
-    if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
-    const names = new Set(known.relation.columns.map(({ name }) => name))
+    const description = catalog.find(table)
+    const kind = description?.item.kind
+    if (description === undefined || kind === 'virtual table' || (kind === 'view' && !views))
+      throw notFound('no such table')
+    const names = new Set(description.relation.columns.map(({ name }) => name))
     if ([...access.readable, ...access.key].some((column) => !names.has(column))) throw notFound('a column is gone')
-    const isSame = known.key.length === access.key.length && known.key.every(({ name }, i) => name === access.key[i])
+    const isSame =
+      description.key.length === access.key.length && description.key.every(({ name }, i) => name === access.key[i])
     if (access.key.length > 0 && !isSame) throw notFound('the key is another one')
-    return { known, key: access.key.length === 0 ? [] : known.key }
+    return { known: description, key: access.key.length === 0 ? [] : description.key }
   }
 
   return {
@@ -267,11 +269,11 @@ function createDecoder(encoding: string) {
       if (typeof cell === 'bigint') return { json: isSafe(cell) ? String(cell) : JSON.stringify(String(cell)) }
       if (typeof cell === 'number') return { json: Number.isFinite(cell) ? realOf(cell) : JSON.stringify(String(cell)) }
       const isText = typeof cell !== 'string'
-      const told = isText ? decoder.decode(cell) : cell
-      const isCut = told[0] === 'c' || told[0] === 'd'
-      const from = isCut ? told.indexOf(':') + 1 : 1
-      const json = JSON.stringify(isText ? told.slice(from) : base64Of(told.slice(from)))
-      return isCut ? { json, cut: Number(told.slice(1, from - 1)) } : { json }
+      const value = isText ? decoder.decode(cell) : cell
+      const isCut = value[0] === 'c' || value[0] === 'd'
+      const from = isCut ? value.indexOf(':') + 1 : 1
+      const json = JSON.stringify(isText ? value.slice(from) : base64Of(value.slice(from)))
+      return isCut ? { json, cut: Number(value.slice(1, from - 1)) } : { json }
     },
     /** Converts a part of a key to text. Different parts have different texts. */
     keyOf: (cell: Cell, { affinity }: KeyColumn): string => {

@@ -45,7 +45,7 @@ function converse(limits: ChildLimits) {
   guard(child)
   const waiting = new Map<number, (answer: ChildAnswer | { readonly cause: string }) => void>()
   let last = 0
-  let said = ''
+  let errorText = ''
   /** Why the process has ended. */
   let cause: string | undefined
 
@@ -55,14 +55,14 @@ function converse(limits: ChildLimits) {
     waiting.clear()
   }
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-maxSaid)
+    errorText = (errorText + text).slice(-maxSaid)
   })
   child.on('message', (answer: ChildAnswer) => waiting.get(answer.id)?.(answer))
   child.on('error', (error: NodeJS.ErrnoException) => {
     if (child.pid === undefined) end(`it cannot be started (${error.code ?? 'unknown'})`)
   })
   child.on('disconnect', () => child.kill('SIGKILL'))
-  child.on('close', (code, signal) => end(causeOf(code, signal, said)))
+  child.on('close', (code, signal) => end(causeOf(code, signal, errorText)))
 
   /** Kills the process at once. */
   const close = (why = 'it was closed') => {
@@ -115,9 +115,9 @@ function converse(limits: ChildLimits) {
 
 const outOfMemory = 'it exceeded its memory limit'
 
-function causeOf(code: number | null, signal: NodeJS.Signals | null, said: string): string {
+function causeOf(code: number | null, signal: NodeJS.Signals | null, errorText: string): string {
   // Before they abort, V8 reports a lack of memory, and libstdc++ the exception `bad_alloc`, on standard error.
-  if (/out of memory|bad_alloc/i.test(said)) return outOfMemory
+  if (/out of memory|bad_alloc/i.test(errorText)) return outOfMemory
   if (signal === 'SIGKILL') return 'it was killed by SIGKILL, as the system does when memory is short'
   return signal === null ? `its exit code was ${code}` : `it was killed by ${signal}`
 }

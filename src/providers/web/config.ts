@@ -90,8 +90,8 @@ export const source = defineSourceSchema({
       ...withoutEffects('url pages llms match fetch'),
     },
   },
-  findings: (written, { address }) => {
-    if ('url' in written || isHttpUrl(address)) return []
+  findings: (options, { address }) => {
+    if ('url' in options || isHttpUrl(address)) return []
     const fix = 'Add "url": "https://www.example.org/docs", or make that the address.'
     return [{ path: ['mounts', address], message: noUrl, fix }]
   },
@@ -111,12 +111,12 @@ export const open: OpenSource<typeof source> = async (options, { address, docume
   if (poll !== undefined && ((pages.length === 0 && llms === undefined) || fetch === false))
     throw invalid('There are no pages to poll: "pages" is empty, or "fetch" is false. Remove "poll".', 'configuration')
   const { web } = await import('./index.ts')
-  const opened = web({
+  const provider = web({
     ...originOptions(options),
     url,
     pages: pages.map((page) => (typeof page === 'string' ? { path: page } : page)),
     ...(match === undefined ? {} : { match: [match].flat() }),
     ...defined({ llms, fetch, poll }),
   })
-  return documents(opened)
+  return documents(provider)
 }

@@ -60,7 +60,7 @@ export function web(options: WebOptions): Provider {
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
   const { fetch: load, renew: renewAnswers } = createFetch(get)
-  const named = createPageTable(pages)
+  const pageTable = createPageTable(pages)
   const bad = [...pages, ...(llms === undefined ? [] : [{ path: llms }])].find(
     ({ path }) => !isPath(path) || path.endsWith('/'),
   )
@@ -69,7 +69,7 @@ export function web(options: WebOptions): Provider {
       `${JSON.stringify(bad.path)} is not the path of a page. Write one such as "docs/intro", without a slash at either end.`,
       'configuration',
     )
-  if (named.size < pages.length) throw invalid('"pages" has a page twice. Remove one of the two.', 'configuration')
+  if (pageTable.size < pages.length) throw invalid('"pages" has a page twice. Remove one of the two.', 'configuration')
 
   const requireWanted = (mimeType: string | undefined) => {
     if (mimeType !== undefined && !isWanted(mimeType))
@@ -82,9 +82,10 @@ export function web(options: WebOptions): Provider {
     renewAnswers()
     list?.renew()
   }
-  const table = async (signal: AbortSignal, fresh = false) => (list === undefined ? named : list.table(signal, fresh))
+  const table = async (signal: AbortSignal, fresh = false) =>
+    list === undefined ? pageTable : list.table(signal, fresh)
   const isNamed = async (path: string, signal: AbortSignal) =>
-    named.has(path) || matches(path) || (llms !== undefined && (path === llms || (await table(signal)).has(path)))
+    pageTable.has(path) || matches(path) || (llms !== undefined && (path === llms || (await table(signal)).has(path)))
 
   const loadPage = async (path: string, { signal }: Context, fresh = false) => {
     signal.throwIfAborted()
@@ -92,10 +93,10 @@ export function web(options: WebOptions): Provider {
       throw notFound('no page that the configuration names')
     if (!fetch)
       throw invalid('This server does not read pages ("fetch" is false). Fetch the page from its URI.', 'refused')
-    const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+    const document = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
     // The list of the pages is cached whatever its media type is, so `accept` does not check it again.
-    requireWanted(fetched.mimeType)
-    return fetched
+    requireWanted(document.mimeType)
+    return document
   }
 
   /** Yields the listed pages with their current versions. The version of a missing page is the kind of its error. */
@@ -125,7 +126,7 @@ export function web(options: WebOptions): Provider {
     },
     stat: async (path, context) => {
       context.signal.throwIfAborted()
-      const entry = named.get(path) ?? (await table(context.signal)).get(path)
+      const entry = pageTable.get(path) ?? (await table(context.signal)).get(path)
       if (entry !== undefined) return entry
       const { mimeType, version } = await loadPage(path, context)
       return { path, ...defined({ mimeType }), version }
@@ -159,22 +160,22 @@ function createPageList(
 ) {
   let listed: { readonly table: PageTable; readonly until: number } | undefined
   /** The number of the last load of the list, and that of the first load whose result may be cached. */
-  let [begun, newest] = [0, 0]
+  let [startedAt, newest] = [0, 0]
   return {
     /** Causes the list to be loaded again before it is used. */
     renew: () => {
-      newest = begun + 1
+      newest = startedAt + 1
       if (listed !== undefined) listed = { ...listed, until: 0 }
     },
     /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
     table: async (signal: AbortSignal, fresh: boolean): Promise<PageTable> => {
       if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
       const url = httpUrlBelow(base, encodePath(llms))
-      const own = ++begun
+      const own = ++startedAt
       try {
         const { body } = await load({ url, signal, fresh })
-        const found = parseLlmsTxt(body.toString('utf8'), url, base)
-        const table = createPageTable([...found, { path: llms, title: 'The list of the pages' }, ...pages])
+        const linkedPages = parseLlmsTxt(body.toString('utf8'), url, base)
+        const table = createPageTable([...linkedPages, { path: llms, title: 'The list of the pages' }, ...pages])
         if (own < newest) return table
         newest = own
         listed = { table, until: performance.now() + listMs }

@@ -45,21 +45,22 @@ export function openCompoundFile(bytes: Uint8Array, limit: number): Storage {
   const maxSectors = (file.length >> shift) + 1
 
   const table = numbersIn(tableSectors(file, sector, maxSectors).map(sector))
-  const read = (start: number, size: number) => Buffer.concat(chain(start, size, shift, table, maxSectors).map(sector))
-  const directory = entriesIn(read(file.readUInt32LE(48), Number.POSITIVE_INFINITY))
+  const readChain = (start: number, size: number) =>
+    Buffer.concat(chain(start, size, shift, table, maxSectors).map(sector))
+  const directory = entriesIn(readChain(file.readUInt32LE(48), Number.POSITIVE_INFINITY))
   const [root] = directory
   if (root === undefined) throw damaged('it has no directory')
-  const miniTable = numbersIn([read(file.readUInt32LE(60), Number.POSITIVE_INFINITY)])
+  const miniTable = numbersIn([readChain(file.readUInt32LE(60), Number.POSITIVE_INFINITY)])
   const miniSize = file.readUInt32LE(56)
   let miniStream: Buffer | undefined
-  let left = limit
+  let remaining = limit
 
   const readStream = ({ start, size }: DirectoryEntry): Buffer => {
-    left -= size
+    remaining -= size
     if (size > file.length) throw damaged('a stream in it is cut off')
-    if (left < 0) throw tooLarge(`The streams of the document have more than ${limit} bytes together.`)
-    if (size >= miniSize) return takeBytes(read(start, size), size)
-    miniStream ??= read(root.start, root.size)
+    if (remaining < 0) throw tooLarge(`The streams of the document have more than ${limit} bytes together.`)
+    if (size >= miniSize) return takeBytes(readChain(start, size), size)
+    miniStream ??= readChain(root.start, root.size)
     const numbers = chain(start, size, miniShift, miniTable, (miniStream.length >> miniShift) + 1)
     const all = miniStream
     return takeBytes(Buffer.concat(numbers.map((at) => all.subarray(at << miniShift, (at + 1) << miniShift))), size)
@@ -74,15 +75,15 @@ function takeBytes(stream: Buffer, size: number): Buffer {
 
 /** Returns the numbers of the sectors that hold the table of sectors: the header lists the first 109, a chain of sectors the others. */
 function tableSectors(file: Buffer, sector: (number: number) => Buffer, maxSectors: number): readonly number[] {
-  const found = Array.from({ length: 109 }, (_, index) => file.readUInt32LE(76 + index * 4))
+  const sectors = Array.from({ length: 109 }, (_, index) => file.readUInt32LE(76 + index * 4))
   let next = file.readUInt32LE(68)
   for (let count = 0; next < noSector; count++) {
     if (count > maxSectors) throw damaged('its table of sectors forms a loop')
     const numbers = numbersIn([sector(next)])
-    found.push(...numbers.subarray(0, -1))
+    sectors.push(...numbers.subarray(0, -1))
     next = numbers.at(-1) ?? noSector
   }
-  return found.filter((number) => number < maxSectors).slice(0, maxSectors)
+  return sectors.filter((number) => number < maxSectors).slice(0, maxSectors)
 }
 
 function numbersIn(sectors: readonly Buffer[]): Uint32Array {

@@ -35,12 +35,12 @@ function runsIn(page: Buffer, kind: 'characters' | 'paragraphs'): readonly Forma
     return {
       start: page.readUInt32LE(index * 4),
       end: page.readUInt32LE(index * 4 + 4),
-      properties: at === 0 ? Buffer.alloc(0) : kind === 'characters' ? counted(page, at) : paragraphData(page, at),
+      properties: at === 0 ? Buffer.alloc(0) : kind === 'characters' ? countedBytes(page, at) : paragraphData(page, at),
     }
   })
 }
 
-const counted = (page: Buffer, at: number) => page.subarray(at + 1, at + 1 + (page[at] ?? 0))
+const countedBytes = (page: Buffer, at: number) => page.subarray(at + 1, at + 1 + (page[at] ?? 0))
 
 /** Returns the number of a style and the properties after it. Their length is in 16-bit words; if the first byte is 0, it is in the second byte. */
 function paragraphData(page: Buffer, at: number): Buffer {
@@ -92,14 +92,14 @@ export interface CharacterProperties {
 }
 
 export function characterProperties(bytes: Buffer): CharacterProperties {
-  const found: { -readonly [key in keyof CharacterProperties]: CharacterProperties[key] } = {}
+  const properties: { -readonly [key in keyof CharacterProperties]: CharacterProperties[key] } = {}
   for (const [number, operand] of changesIn(bytes)) {
-    if (number === 0x0800) found.isDeleted = operand[0] === 1
-    else if (number === 0x083c) found.isHidden = operand[0] === 1 || operand[0] === 0x81
-    else if (number === 0x4a4f) found.font = operand.readUInt16LE(0)
-    else if (number === 0x6a09) found.symbol = { font: operand.readUInt16LE(0), code: operand.readUInt16LE(2) }
+    if (number === 0x0800) properties.isDeleted = operand[0] === 1
+    else if (number === 0x083c) properties.isHidden = operand[0] === 1 || operand[0] === 0x81
+    else if (number === 0x4a4f) properties.font = operand.readUInt16LE(0)
+    else if (number === 0x6a09) properties.symbol = { font: operand.readUInt16LE(0), code: operand.readUInt16LE(2) }
   }
-  return found
+  return properties
 }
 
 export interface ParagraphProperties {
@@ -113,15 +113,15 @@ export interface ParagraphProperties {
 }
 
 function changedProperties(base: ParagraphProperties, bytes: Buffer): ParagraphProperties {
-  const found: { -readonly [key in keyof ParagraphProperties]: ParagraphProperties[key] } = { ...base }
+  const properties: { -readonly [key in keyof ParagraphProperties]: ParagraphProperties[key] } = { ...base }
   for (const [number, operand] of changesIn(bytes)) {
-    if (number === 0x2416) found.isInTable = operand[0] === 1
-    else if (number === 0x2417) found.isRowEnd = operand[0] === 1
-    else if (number === 0x460b) found.list = operand.readInt16LE(0)
-    else if (number === 0x260a) found.depth = Math.min(8, operand[0] ?? 0)
-    else if (number === 0x2640) found.level = operand[0] ?? 9
+    if (number === 0x2416) properties.isInTable = operand[0] === 1
+    else if (number === 0x2417) properties.isRowEnd = operand[0] === 1
+    else if (number === 0x460b) properties.list = operand.readInt16LE(0)
+    else if (number === 0x260a) properties.depth = Math.min(8, operand[0] ?? 0)
+    else if (number === 0x2640) properties.level = operand[0] ?? 9
   }
-  return found
+  return properties
 }
 
 /** The properties of a paragraph: those of its style, and its own. */
@@ -210,17 +210,17 @@ export function createNumbering(lists: Buffer, uses: Buffer) {
       const list = at + 4 <= uses.length ? uses.readInt32LE(at) : 0
       const level = levels.get(list)?.[depth]
       if (level === undefined || !level.isNumbered) return undefined
-      const counted = (counts.get(list) ?? []).slice(0, depth + 1)
-      counted[depth] = (counted[depth] ?? level.first - 1) + 1
-      counts.set(list, counted)
-      return counted[depth]
+      const numbers = (counts.get(list) ?? []).slice(0, depth + 1)
+      numbers[depth] = (numbers[depth] ?? level.first - 1) + 1
+      counts.set(list, numbers)
+      return numbers[depth]
     },
   }
 }
 
 /** Reads the levels of each list, which follow the table of lists. */
 function readLevels(table: Buffer): ReadonlyMap<number, readonly ListLevel[]> {
-  const found = new Map<number, ListLevel[]>()
+  const levelsByList = new Map<number, ListLevel[]>()
   const count = table.length < 2 ? 0 : table.readUInt16LE(0)
   let at = 2 + count * 28
   for (let index = 0; index < count && at + 28 <= table.length; index++) {
@@ -233,7 +233,7 @@ function readLevels(table: Buffer): ReadonlyMap<number, readonly ListLevel[]> {
       at += 28 + (table[at + 24] ?? 0) + (table[at + 25] ?? 0)
       at += at + 2 <= table.length ? 2 + table.readUInt16LE(at) * 2 : 2
     }
-    found.set(table.readInt32LE(list), levels)
+    levelsByList.set(table.readInt32LE(list), levels)
   }
-  return found
+  return levelsByList
 }

@@ -96,9 +96,10 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const [start, end] = [stream.readUInt32LE(0x18), stream.readUInt32LE(0x1c)]
   // East Asian versions of Word 6 and 95 store all text in UTF-16 (`fExtChar`).
   const width = !isUnicode && (flags & 0x1000) !== 0 ? 2 : 1
-  const stored =
+  const textPieces =
     isUnicode || (flags & 4) !== 0 ? piecesIn(isUnicode ? tableAt(place.pieces) : part(0x160), isUnicode, width) : []
-  const pieces = stored.length > 0 ? stored : [{ start: 0, end: (end - start) / width, offset: start, width } as const]
+  const pieces =
+    textPieces.length > 0 ? textPieces : [{ start: 0, end: (end - start) / width, offset: start, width } as const]
   const length = pieces.reduce((sum, piece) => sum + Math.max(0, piece.end - piece.start), 0)
   if (length > stream.length || pieces.some((piece) => piece.offset + (piece.end - piece.start) > stream.length))
     throw damaged('its text is cut off')
@@ -212,16 +213,16 @@ function createDocBodyWriter(file: WordFile, writer: DocumentWriter) {
           const properties = run.properties === undefined ? noProperties : characterProperties(run.properties)
           if (properties.isHidden === true || properties.isDeleted === true) continue
           const bytes = stream.subarray(run.offset, run.offset + run.length * piece.width)
-          const shown =
+          const pieceText =
             piece.width === 2 ? bytes.toString('utf16le') : decodeCodePage(bytes, isUnicode ? 1252 : codePage)
           let from = 0
-          for (const { 0: mark, index } of shown.matchAll(paragraphEnds)) {
-            text.run(shown.slice(from, index), properties, run.start + from, marks)
+          for (const { 0: mark, index } of pieceText.matchAll(paragraphEnds)) {
+            text.run(pieceText.slice(from, index), properties, run.start + from, marks)
             from = index + mark.length
             const at = runAt(paragraphs, run.offset + index * piece.width)
             writeParagraph(text.take(), mark, paragraphProperties(at, styles))
           }
-          text.run(shown.slice(from), properties, run.start + from, marks)
+          text.run(pieceText.slice(from), properties, run.start + from, marks)
         }
       }
       writeParagraph(text.finish(), '\r', {})

@@ -84,10 +84,10 @@ function htmlOf(message: Properties, codePage: number | undefined): string | und
 
 function formatMailAddress(name = '', address = ''): string {
   // An address without `@` is a path in the directory of an organisation, of no use to others.
-  const shown = address.includes('@') ? address : ''
+  const addressText = address.includes('@') ? address : ''
   const plain = name.replace(/^'(.*)'$/, '$1').trim()
-  if (plain === '' || plain === shown) return shown
-  return shown === '' ? plain : `${plain} <${shown}>`
+  if (plain === '' || plain === addressText) return addressText
+  return addressText === '' ? plain : `${plain} <${addressText}>`
 }
 
 function partsIn(storage: Storage, prefix: string): readonly Storage[] {
@@ -106,9 +106,9 @@ function recipientsIn(storage: Storage, codePage: number | undefined) {
       shown: formatMailAddress(text(id.name), text(id.smtp) ?? text(id.address)),
     }
   })
-  return (wanted: number) =>
+  return (mask: number) =>
     all
-      .filter(({ kind, shown }) => (kind & 0xf) === wanted && shown !== '')
+      .filter(({ kind, shown }) => (kind & 0xf) === mask && shown !== '')
       .map(({ shown }) => shown)
       .join(', ')
 }
@@ -181,12 +181,12 @@ function decompressRtf(bytes: Buffer): Buffer {
   if (bytes.toString('latin1', 8, 12) === 'MELA') return bytes.subarray(16, 16 + size)
   const window = Buffer.alloc(windowBytes, ' ')
   let write = window.write(beginning, 'latin1')
-  const found = Buffer.alloc(size)
+  const result = Buffer.alloc(size)
   let length = 0
   const add = (byte: number) => {
     window[write] = byte
     write = (write + 1) % windowBytes
-    if (length < size) found[length++] = byte
+    if (length < size) result[length++] = byte
   }
   for (let at = 16; at < bytes.length; ) {
     const flags = bytes[at++] ?? 0
@@ -198,9 +198,9 @@ function decompressRtf(bytes: Buffer): Buffer {
       const pair = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
       at += 2
       const start = pair >> 4
-      if (start === write) return found.subarray(0, length)
+      if (start === write) return result.subarray(0, length)
       for (let index = 0; index < (pair & 0xf) + 2; index++) add(window[(start + index) % windowBytes] ?? 0)
     }
   }
-  return found.subarray(0, length)
+  return result.subarray(0, length)
 }

@@ -73,8 +73,8 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const slides = slidesIn(document, slideList)
   const notes = notesIn(stream, places, slidesIn(document, notesList))
   const writer = createDocumentWriter(form, limits.characters)
-  const written = new Set<string>()
-  const once = (lines: readonly string[]) => lines.filter((line) => !written.has(line) && written.add(line))
+  const names = new Set<string>()
+  const once = (lines: readonly string[]) => lines.filter((line) => !names.has(line) && names.add(line))
   for (const [index, slide] of slides.entries()) {
     const record = recordAt(stream, places.get(slide.place))
     const shapes = slideTexts(record, slide.texts)
@@ -83,13 +83,13 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
     for (const shape of shapes) if (!titles.has(shape.kind)) writeText(writer, shape)
     for (const line of once(footersOf(record, document, slideFooters))) writer.paragraph(writer.plain(line))
     const page = notes.get(slide.number)
-    const said = [
+    const paragraphs = [
       ...(page?.texts ?? []).flatMap(({ text }) => splitParagraphs(text)),
       ...once(page === undefined ? [] : footersOf(page.record, document, notesFooters)),
     ]
-    if (said.length === 0) continue
+    if (paragraphs.length === 0) continue
     writer.heading(2, 'Notes')
-    for (const line of said) writer.paragraph(writer.plain(line))
+    for (const line of paragraphs) writer.paragraph(writer.plain(line))
   }
   return { text: writer.finish(), parts: slides.length }
 }
@@ -124,15 +124,15 @@ function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
 function readPlaces(stream: Buffer, user: Buffer | undefined) {
   const places = new Map<number, number>()
   let documentPlace: number | undefined
-  const seen = new Set<number>()
+  const ids = new Set<number>()
   let at = user !== undefined && user.length >= 20 ? user.readUInt32LE(16) : 0
   for (
     let edit = recordAt(stream, at);
     edit?.type === type.edit && edit.data.length >= 20;
     edit = recordAt(stream, at)
   ) {
-    if (seen.has(at)) break
-    seen.add(at)
+    if (ids.has(at)) break
+    ids.add(at)
     // In an encrypted presentation, a reference to the key follows.
     if (edit.data.length >= 32 && edit.data.readUInt32LE(28) !== 0)
       throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
@@ -205,8 +205,8 @@ function footersOf(slide: DrawingRecord | undefined, document: Buffer, kind: num
   const facts = records.find((record) => record.type === type.footerFacts)?.data
   const bits = facts === undefined || facts.length < 4 ? 0 : facts.readUInt16LE(2)
   return records.flatMap((record) => {
-    const needed = record.type === type.string ? shownBits[record.instance] : undefined
-    return needed === undefined || (bits & needed) !== needed
+    const shownBit = record.type === type.string ? shownBits[record.instance] : undefined
+    return shownBit === undefined || (bits & shownBit) !== shownBit
       ? []
       : splitParagraphs(record.data.toString('utf16le').toWellFormed())
   })
@@ -214,23 +214,23 @@ function footersOf(slide: DrawingRecord | undefined, document: Buffer, kind: num
 
 /** Notes by the numbers of their slides. */
 function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: readonly ListedSlide[]) {
-  const found = new Map<number, { readonly record: DrawingRecord; readonly texts: readonly SlideText[] }>()
+  const shapes = new Map<number, { readonly record: DrawingRecord; readonly texts: readonly SlideText[] }>()
   for (const { place, texts } of notes) {
     const record = recordAt(stream, places.get(place))
     if (record === undefined) continue
     const facts = [...recordsIn(record.data)].find((inner) => inner.type === type.notesFacts)
     if (facts === undefined || facts.data.length < 4) continue
     const own = slideTexts(record, texts).filter(({ kind }) => kind === notesKind)
-    found.set(facts.data.readUInt32LE(0), { record, texts: own })
+    shapes.set(facts.data.readUInt32LE(0), { record, texts: own })
   }
-  return found
+  return shapes
 }
 
 /** The texts of the shapes of a slide, in their order, without repeated placeholders. Texts of the outline are stored in the list of slides. */
 function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideText[]): readonly SlideText[] {
   if (slide === undefined) return outline
-  const found: SlideText[] = []
-  const used = new Set<SlideText>()
+  const parts: SlideText[] = []
+  const usedTexts = new Set<SlideText>()
   for (const shape of recordsWithin(slide.data)) {
     if (shape.type !== type.shape) continue
     const texts = createTexts()
@@ -243,13 +243,13 @@ function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideTex
       const listed =
         record.type === type.outline && record.data.length >= 4 ? outline[record.data.readUInt32LE(0)] : undefined
       if (listed === undefined) continue
-      used.add(listed)
+      usedTexts.add(listed)
       own.push(listed)
     }
-    if (!isRepeated) found.push(...own)
+    if (!isRepeated) parts.push(...own)
   }
   // A text of the outline that no shape shows still belongs to the slide.
-  return [...found, ...outline.filter((text) => !used.has(text))]
+  return [...parts, ...outline.filter((text) => !usedTexts.has(text))]
 }
 
 function splitParagraphs(text: string): readonly string[] {
@@ -265,9 +265,9 @@ function writeText(writer: DocumentWriter, { kind, text, depths }: SlideText): v
   const isList = bodies.has(kind) && splitParagraphs(text).length > 1
   for (const [index, paragraph] of paragraphs.entries()) {
     const depth = depths[index] ?? 0
-    const shown = writer.plain(paragraph.replaceAll('\x0b', '\n'))
-    if (isList || depth > 0) writer.item(depth, undefined, shown)
-    else writer.paragraph(shown)
+    const text = writer.plain(paragraph.replaceAll('\x0b', '\n'))
+    if (isList || depth > 0) writer.item(depth, undefined, text)
+    else writer.paragraph(text)
   }
 }
 

@@ -127,7 +127,7 @@ function readGlobals(stream: Buffer, version: number, limit: number): Workbook {
     formats: new Map(),
     styles: [],
   }
-  const counted = { format: 0 }
+  const count = { format: 0 }
   for (const record of recordsOf(stream, 0, version)) {
     const [data] = record.pieces
     if (record.type === type.end && version >= 5) break
@@ -137,7 +137,7 @@ function readGlobals(stream: Buffer, version: number, limit: number): Workbook {
     else if (record.type === type.dates) workbook.since1904 = data[0] === 1
     else if (record.type === type.strings && version === 8) workbook.strings = readStrings(record.pieces, limit)
     else if (record.type === type.font) workbook.fonts.push(version < 5 ? '' : shortText(data, 14, workbook))
-    else if (record.type === type.format) readFormat(data, workbook, counted.format++)
+    else if (record.type === type.format) readFormat(data, workbook, count.format++)
     else if (record.type === type.style) workbook.styles.push(readStyle(data, version))
     else if (record.type === type.sheet && version >= 5 && data.length > 6 && data[5] !== macroModule)
       workbook.sheets.push({ start: data.readUInt32LE(0), name: shortText(data, 6, workbook) })
@@ -204,34 +204,34 @@ function createTextReader(pieces: readonly Buffer[]) {
     return value
   }
   const skip = (bytes: number) => {
-    for (let left = bytes; left > 0; ) {
-      const step = Math.min(left, current().length - at)
+    for (let remaining = bytes; remaining > 0; ) {
+      const step = Math.min(remaining, current().length - at)
       if (step <= 0) return
       at += step
-      left -= step
+      remaining -= step
     }
   }
   return {
     skip,
     isAtEnd: () => current().length <= at,
     text: (): string => {
-      let left = number(2)
+      let remaining = number(2)
       let flags = number(1)
       const runs = (flags & 8) === 0 ? 0 : number(2)
       const extension = (flags & 4) === 0 ? 0 : number(4)
       const texts: string[] = []
-      while (left > 0) {
+      while (remaining > 0) {
         if (at >= (pieces[piece]?.length ?? 0)) {
           if (piece >= pieces.length - 1) break
           flags = current()[0] ?? 0
           at = 1
         }
         const width = (flags & 1) + 1
-        const count = Math.min(left, Math.ceil((current().length - at) / width))
+        const count = Math.min(remaining, Math.ceil((current().length - at) / width))
         if (count === 0) break
         texts.push(current().toString(width === 2 ? 'utf16le' : 'latin1', at, at + count * width))
         at += count * width
-        left -= count
+        remaining -= count
       }
       skip(runs * 4 + extension)
       return texts.join('')

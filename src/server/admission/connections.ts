@@ -165,14 +165,14 @@ export type AddressRateLimits = ReturnType<typeof createAddressRateLimits>
 
 /** Creates the rate limits of new connections and of bad tokens. */
 export function createAddressRateLimits({ newConnections, badTokens }: ServedLimits) {
-  const opened = createSustainedRateLimit(newConnections)
-  const failed = createSustainedRateLimit(badTokens)
+  const connectionLimit = createSustainedRateLimit(newConnections)
+  const badTokenLimit = createSustainedRateLimit(badTokens)
   // A closed socket no longer knows its peer.
-  const known = new WeakMap<Socket, string>()
+  const addresses = new WeakMap<Socket, string>()
 
   const of = (socket: Socket): string => {
-    const address = known.get(socket) ?? clientNetworkOf(socket.remoteAddress ?? '')
-    known.set(socket, address)
+    const address = addresses.get(socket) ?? clientNetworkOf(socket.remoteAddress ?? '')
+    addresses.set(socket, address)
     return address
   }
 
@@ -180,9 +180,9 @@ export function createAddressRateLimits({ newConnections, badTokens }: ServedLim
     /** Returns the address of a connection's peer. IPv6 addresses of one 64-bit network count as one. */
     of,
     /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
-    connect: (socket: Socket): number => opened?.take(of(socket)) ?? 0,
+    connect: (socket: Socket): number => connectionLimit?.take(of(socket)) ?? 0,
     /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
-    fail: (socket: Socket): number => failed?.take(of(socket)) ?? 0,
+    fail: (socket: Socket): number => badTokenLimit?.take(of(socket)) ?? 0,
   }
 }
 
@@ -215,16 +215,16 @@ export function createLiveness(intervalMs: number, looks: number) {
 
   const look = async (): Promise<void> => {
     if (sockets.size === 0) return
-    for (const [socket, seen] of sockets) seen.handed = handedOver(socket)
+    for (const [socket, sample] of sockets) sample.handed = handedOver(socket)
     const queues = await readQueues()
-    for (const [socket, seen] of sockets) {
+    for (const [socket, sample] of sockets) {
       const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
       // More may have been written since the queues were read: the number of taken bytes lies between these two.
-      const [least, most] = [seen.handed - waiting, handedOver(socket) - waiting]
-      const stuck = waiting > 0 && least <= seen.most
-      seen.same = stuck ? seen.same + 1 : 0
-      if (!stuck) seen.most = most
-      if (seen.same >= looks) socket.destroy()
+      const [least, most] = [sample.handed - waiting, handedOver(socket) - waiting]
+      const stuck = waiting > 0 && least <= sample.most
+      sample.same = stuck ? sample.same + 1 : 0
+      if (!stuck) sample.most = most
+      if (sample.same >= looks) socket.destroy()
     }
   }
   const timer = setInterval(() => void look().catch(() => {}), intervalMs)

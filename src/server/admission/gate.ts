@@ -44,9 +44,9 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
   /** Resolves in a turn of the event loop of its own, if possible one in which no small task runs. */
   const turn = (): Promise<void> => {
     last = last.then(async () => {
-      const begun = performance.now()
+      const start = performance.now()
       do await nextTurn()
-      while (small.count.running > 0 && performance.now() - begun < smallFirstMs)
+      while (small.count.running > 0 && performance.now() - start < smallFirstMs)
     })
     return last
   }
@@ -181,10 +181,10 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
         share.queue.push(waiter.resolve)
         shares.set(key, share)
       }
-      let left = false
+      let hasLeft = false
       const leave = () => {
-        if (left) return
-        left = true
+        if (hasLeft) return
+        hasLeft = true
         const at = waiter === undefined ? -1 : share.queue.indexOf(waiter.resolve)
         if (at >= 0) {
           share.queue.splice(at, 1)

@@ -84,13 +84,13 @@ export const defaultLimits: HttpLimits = {
 /** Size of a burst, as a multiple of the sustained rate per second. */
 export const burstFactor = 10
 
-/** @param asked Whether clients are authenticated. Without authentication their shares cannot be told apart. */
-export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
-  const perPrincipal = asked ? { ...defaultLimits.perPrincipal, ...given?.perPrincipal } : undefined
-  const { connections = defaultLimits.connections } = given ?? {}
+/** @param isAuthenticated Whether clients are authenticated. Without authentication their shares cannot be told apart. */
+export function completeLimits(limits: GivenLimits | undefined, isAuthenticated: boolean): ServedLimits {
+  const perPrincipal = isAuthenticated ? { ...defaultLimits.perPrincipal, ...limits?.perPrincipal } : undefined
+  const { connections = defaultLimits.connections } = limits ?? {}
   // An eighth of all connections is left to other addresses.
   const connectionsPerAddress = connections - Math.floor(connections / 8)
-  return { ...defaultLimits, connectionsPerAddress, ...given, perPrincipal }
+  return { ...defaultLimits, connectionsPerAddress, ...limits, perPrincipal }
 }
 
 /**

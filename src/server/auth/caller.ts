@@ -55,8 +55,8 @@ const maxTimerMs = 2 ** 31 - 1
 export function callAt(time: number, call: () => void): () => void {
   let timer: NodeJS.Timeout | undefined
   const wait = () => {
-    const left = time - Date.now()
-    timer = left > 0 ? setTimeout(wait, Math.min(left, maxTimerMs)) : setTimeout(call, 0)
+    const remainingMs = time - Date.now()
+    timer = remainingMs > 0 ? setTimeout(wait, Math.min(remainingMs, maxTimerMs)) : setTimeout(call, 0)
   }
   if (time !== Number.POSITIVE_INFINITY) wait()
   return () => clearTimeout(timer)

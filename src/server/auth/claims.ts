@@ -48,8 +48,8 @@ function bindingFault({ cnf, token_type: type }: Claims): string | undefined {
 
 function clientFault({ client_id: client, azp }: Claims, { clients }: Issuer): string | undefined {
   if (clients === undefined) return undefined
-  const named = [client, azp].filter((one) => one !== undefined)
-  const isTaken = named.length > 0 && named.every((one) => typeof one === 'string' && clients.includes(one))
+  const clientNames = [client, azp].filter((one) => one !== undefined)
+  const isTaken = clientNames.length > 0 && clientNames.every((one) => typeof one === 'string' && clients.includes(one))
   return isTaken ? undefined : 'it is for no client that is accepted here'
 }
 
@@ -62,8 +62,8 @@ function principalId({ sub, client_id: client }: Claims, { issuer }: Issuer): st
 
 /** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. */
 function scopesIn({ scope, scp }: Claims): readonly string[] {
-  const given = scope ?? scp
-  return claimWords(given).filter((word) => word !== '')
+  const scopeClaim = scope ?? scp
+  return claimWords(scopeClaim).filter((word) => word !== '')
 }
 
 function rolesBy(rule: RoleRule, claims: Claims): readonly string[] {
@@ -116,13 +116,13 @@ export function createScopeRequirements(rules: readonly ScopeRule[], scopesOf: (
 
 /** Returns the URIs and URI templates that the params of any method name. */
 function urisOf(params: unknown): ReadonlySet<string> {
-  const found = new Set<string>()
-  const add = (value: unknown) => typeof value === 'string' && found.add(value)
-  if (!isObject(params)) return found
+  const scopes = new Set<string>()
+  const add = (value: unknown) => typeof value === 'string' && scopes.add(value)
+  if (!isObject(params)) return scopes
   add(params.uri)
   if (isObject(params.ref)) add(params.ref.uri)
   if (isObject(params.notifications)) [params.notifications.resourceSubscriptions].flat().forEach(add)
-  return found
+  return scopes
 }
 
 /** Authentication of clients over HTTP: by access tokens of authorization servers, or by tokens of this server's own file. */

@@ -25,9 +25,9 @@ interface FetchOptions extends ServiceNetwork {
 export async function fetchJson(url: string, options: FetchOptions = {}) {
   const { body, authorization } = options
   try {
-    const parsed = parseHttpUrl(url)
-    const response = await sendGuarded(createServiceGuard(parsed, options), {
-      url: parsed,
+    const httpUrl = parseHttpUrl(url)
+    const response = await sendGuarded(createServiceGuard(httpUrl, options), {
+      url: httpUrl,
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
         Accept: 'application/json',

@@ -69,16 +69,16 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
       const digest = hashToken(token)
-      const refused = (why: string) => {
+      const refuse = (why: string) => {
         logRefusal(digest.slice(0, 8), why)
         return challenges.invalid
       }
-      if (token.length > maxToken) return refused('it is too long')
+      if (token.length > maxToken) return refuse('it is too long')
       const verifier = verifiers.find((one) => one.takes(token))
-      if (verifier === undefined) return refused('its kind or its issuer is not accepted')
+      if (verifier === undefined) return refuse('its kind or its issuer is not accepted')
       try {
         const verdict = await verifier.verify(token, digest)
-        if (!('grant' in verdict)) return refused(verdict.fault)
+        if (!('grant' in verdict)) return refuse(verdict.fault)
         const { grant } = verdict
         const watch: RestoredToken['watch'] = (end) => verifier.watch?.(token, grant, end) ?? (() => {})
         return callerOf(digest, { grant, watch }, verifier.restore !== undefined)
@@ -106,8 +106,10 @@ export async function createAuthorizer(options: AuthorizerOptions) {
      */
     refusalOf: ({ principal: { scopes } }: Caller, body: unknown): AuthRefusal | undefined => {
       if (scopes === undefined) return undefined
-      const needed = scopeRequirements.of(body)
-      return needed.every((scope) => scopes.includes(scope)) ? undefined : challenges.insufficient(needed)
+      const requiredScopes = scopeRequirements.of(body)
+      return requiredScopes.every((scope) => scopes.includes(scope))
+        ? undefined
+        : challenges.insufficient(requiredScopes)
     },
   }
 }
@@ -118,8 +120,8 @@ const refuse = (why: string) => invalid(why, 'configuration')
 
 /** Returns the resource for which the issuers' tokens must be. Empty without issuers: tokens of this server's own file have no audience. */
 function tokenAudience({ issuers = [], resource, url }: AuthorizerOptions): string {
-  const named = resource ?? url
-  if (named !== undefined) return canonicalResource(named)
+  const resourceUrl = resource ?? url
+  if (resourceUrl !== undefined) return canonicalResource(resourceUrl)
   if (issuers.length === 0) return ''
   throw refuse(
     'The audience of tokens is not known. Set http.auth.resource to the URL at which clients reach this server.',
@@ -142,15 +144,15 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
       )
   }
   const signed = issuers.filter((issuer): issuer is JwtIssuer => issuer.jwks !== undefined)
-  const asked = issuers.filter((issuer): issuer is AskedIssuer => issuer.introspection !== undefined)
-  if (asked.length > 1)
+  const opaqueIssuers = issuers.filter((issuer): issuer is AskedIssuer => issuer.introspection !== undefined)
+  if (opaqueIssuers.length > 1)
     throw refuse(
       'Several issuers have "introspection". Leave one: an opaque token does not name its issuer, and no other server may see it.',
     )
   return [
     ...(tokens === undefined ? [] : [await createTokenVerifier(tokens, log)]),
     ...(signed.length === 0 ? [] : [await createJwtVerifier(signed, implies, log)]),
-    ...asked.map((issuer) => createIntrospectionVerifier(issuer, implies)),
+    ...opaqueIssuers.map((issuer) => createIntrospectionVerifier(issuer, implies)),
   ]
 }
 
@@ -180,16 +182,16 @@ const intervalMs = 3000
  * of a token's digest, never the token itself.
  */
 function createRefusalLog(log: Log) {
-  let left = burstSize
+  let remaining = burstSize
   let since = performance.now()
   let untold = 0
   return (digest: string, why: string): void => {
     const now = performance.now()
     const gained = Math.floor((now - since) / intervalMs)
     since += gained * intervalMs
-    left = Math.min(burstSize, left + gained)
-    if (left === 0) return void untold++
-    left--
+    remaining = Math.min(burstSize, remaining + gained)
+    if (remaining === 0) return void untold++
+    remaining--
     log('info', 'a token was refused', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
     untold = 0
   }

@@ -71,9 +71,9 @@ export async function createJwtVerifier(
   }
 
   const judge = async (token: string): Promise<TokenVerdict> => {
-    const named = byName.get(issuerOf(token) ?? '')
-    if (named === undefined) return { fault: 'its issuer is not known' }
-    const { issuer, keys } = named
+    const issuerEntry = byName.get(issuerOf(token) ?? '')
+    if (issuerEntry === undefined) return { fault: 'its issuer is not known' }
+    const { issuer, keys } = issuerEntry
     try {
       try {
         return await check(token, issuer, await keys.current())
@@ -123,7 +123,7 @@ type FindKey = ReturnType<typeof createLocalJWKSet>
 
 /** Creates the key set of one issuer, fetched from its URL and cached. */
 export function createKeySet(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
-  let known: { readonly find: FindKey; readonly at: number } | undefined
+  let cachedKeys: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined
   let failedAt = Number.NEGATIVE_INFINITY
   let refreshedAt = Number.NEGATIVE_INFINITY
@@ -153,7 +153,7 @@ export function createKeySet(url: string, create: typeof createLocalJWKSet, log:
           seconds: Math.round(ahead / 1000),
         })
       const find = create({ keys: await usableOf(value.keys) } as JSONWebKeySet)
-      known = { find, at: performance.now() }
+      cachedKeys = { find, at: performance.now() }
       return find
     } catch (error) {
       failedAt = performance.now()
@@ -177,7 +177,7 @@ export function createKeySet(url: string, create: typeof createLocalJWKSet, log:
   return {
     /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
     current: async (): Promise<FindKey> => {
-      const have = known
+      const have = cachedKeys
       const ageMs = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
       if (have !== undefined && ageMs < freshMs) return have.find
       try {
@@ -209,29 +209,29 @@ export function createKeySet(url: string, create: typeof createLocalJWKSet, log:
  * @param most Maximum number of entries. Beyond it, the oldest are removed.
  */
 export function createMemo<T>(most: number) {
-  const known = new Map<string, { readonly value: T; readonly until: number }>()
+  const cache = new Map<string, { readonly value: T; readonly until: number }>()
   const finding = new Map<string, Promise<T>>()
 
   const findOut = async (key: string, find: () => Promise<{ value: T; until: number }>): Promise<T> => {
     try {
-      const found = await find()
-      known.delete(key)
-      if (found.until > Date.now()) known.set(key, found)
-      for (const oldest of known.keys()) {
-        if (known.size <= most) break
-        known.delete(oldest)
+      const outcome = await find()
+      cache.delete(key)
+      if (outcome.until > Date.now()) cache.set(key, outcome)
+      for (const oldest of cache.keys()) {
+        if (cache.size <= most) break
+        cache.delete(oldest)
       }
-      return found.value
+      return outcome.value
     } finally {
       finding.delete(key)
     }
   }
 
   return async (key: string, find: () => Promise<{ readonly value: T; readonly until: number }>): Promise<T> => {
-    const remembered = known.get(key)
+    const remembered = cache.get(key)
     if (remembered !== undefined && remembered.until > Date.now()) return remembered.value
-    const asked = finding.get(key) ?? findOut(key, find)
-    finding.set(key, asked)
-    return asked
+    const answer = finding.get(key) ?? findOut(key, find)
+    finding.set(key, answer)
+    return answer
   }
 }

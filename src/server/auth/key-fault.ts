@@ -36,14 +36,14 @@ export async function checkVerifyingKey(key: unknown): Promise<{ readonly key: o
   if (!isObject(key)) return { fault: 'It is not an object.' }
   const fault = purposeFault(key)
   if (fault !== undefined) return { fault }
-  let read: JsonWebKey
+  let jsonWebKey: JsonWebKey
   try {
-    read = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' })
+    jsonWebKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' })
   } catch {
     return { fault: 'It is not a public key of a known type, or its point is not on its curve.' }
   }
-  const weakness = read.kty === 'RSA' ? await rsaFault(read) : pointFault(read)
-  return weakness === undefined ? { key: { ...key, ...read } } : { fault: weakness }
+  const weakness = jsonWebKey.kty === 'RSA' ? await rsaFault(jsonWebKey) : pointFault(jsonWebKey)
+  return weakness === undefined ? { key: { ...key, ...jsonWebKey } } : { fault: weakness }
 }
 
 function purposeFault({ kty, use, key_ops: operations, ...members }: Readonly<Record<string, unknown>>) {

@@ -73,7 +73,7 @@ export function createAuthRefusals(metadataUrl: string | undefined, scopes: read
     status: 400 | 401 | 403,
     message: string,
     error: string | undefined,
-    needed: readonly string[],
+    scopes: readonly string[],
   ): AuthRefusal => {
     const params = [
       ...(error === undefined
@@ -82,12 +82,12 @@ export function createAuthRefusals(metadataUrl: string | undefined, scopes: read
             ['error', error],
             ['error_description', message],
           ]),
-      ...(needed.length === 0 ? [] : [['scope', needed.join(' ')]]),
+      ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')]]),
       ...(metadataUrl === undefined ? [] : [['resource_metadata', metadataUrl]]),
     ]
     // A scheme always has a parameter (RFC 6750, section 3).
-    const shown = params.length === 0 ? [['realm', 'hikidashi']] : params
-    const challenge = `Bearer ${shown.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+    const parameters = params.length === 0 ? [['realm', 'hikidashi']] : params
+    const challenge = `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(', ')}`
     return { reason, status, message, headers: { 'WWW-Authenticate': challenge } }
   }
   return {
@@ -107,9 +107,9 @@ export function createAuthRefusals(metadataUrl: string | undefined, scopes: read
       'invalid_token',
       scopes,
     ),
-    /** @param needed All scopes that the operation requires, including those that the token has. */
-    insufficient: (needed: readonly string[]): AuthRefusal =>
-      refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', needed),
+    /** @param scopes All scopes that the operation requires, including those that the token has. */
+    insufficient: (scopes: readonly string[]): AuthRefusal =>
+      refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', scopes),
     /** The validity of the token cannot be decided at the moment. */
     unavailable: {
       reason: 'unjudged-token',

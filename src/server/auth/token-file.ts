@@ -122,8 +122,8 @@ export async function addToken(
   { roles, name, expires }: NewToken,
 ): Promise<{ readonly token: string; readonly stored: StoredToken }> {
   const token = prefix + randomBytes(32).toString('base64url')
-  const stored = await changeTokens(file, (tokens) => {
-    const added: StoredToken = {
+  const storedToken = await changeTokens(file, (tokens) => {
+    const newToken: StoredToken = {
       id: freeId(tokens),
       ...defined({ name }),
       sha256: hashToken(token),
@@ -131,9 +131,9 @@ export async function addToken(
       created: new Date().toISOString(),
       ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
     }
-    return { tokens: [...tokens, added], value: added }
+    return { tokens: [...tokens, newToken], value: newToken }
   })
-  return { token, stored }
+  return { token, stored: storedToken }
 }
 
 /** Removes a token from the file. Returns the removed one; undefined when none has this id. */

@@ -17,21 +17,21 @@ const checkIntervalMs = 500
  * @throws ResourceError `invalid` when the file is invalid at the start.
  */
 export async function createTokenVerifier(file: string, log: Log): Promise<TokenVerifier> {
-  let known: TokenFile | undefined = await readTokenFile(file)
-  if (known.mark === absentFileMark) log('warn', 'there is no file of tokens yet', { file })
+  let tokenFile: TokenFile | undefined = await readTokenFile(file)
+  if (tokenFile.mark === absentFileMark) log('warn', 'there is no file of tokens yet', { file })
   const watchers = new Set<(now: TokenFile | undefined) => void>()
   let timer: NodeJS.Timeout | undefined
 
-  const read = async (): Promise<TokenFile | undefined> => {
+  const readTokens = async (): Promise<TokenFile | undefined> => {
     let now: TokenFile | undefined
     try {
       now = await readTokenFile(file)
-      if (now.mark !== known?.mark) log('info', 'the tokens were read again', { file, tokens: now.tokens.length })
+      if (now.mark !== tokenFile?.mark) log('info', 'the tokens were read again', { file, tokens: now.tokens.length })
     } catch (error) {
       // Log it once, not at every check.
-      if (known !== undefined) log('error', 'the tokens cannot be read: none is accepted', { error })
+      if (tokenFile !== undefined) log('error', 'the tokens cannot be read: none is accepted', { error })
     }
-    known = now
+    tokenFile = now
     for (const look of [...watchers]) look(now)
     return now
   }
@@ -40,23 +40,23 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Token
     let mark = absentFileMark
     try {
       // This call runs for each request. On a local disk, a synchronous one takes a fraction of the time of a call in the thread pool.
-      mark = fileMark(known?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
+      mark = fileMark(tokenFile?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
     } catch {}
-    return mark === known?.mark ? known : read()
+    return mark === tokenFile?.mark ? tokenFile : readTokens()
   }
 
   const verify = async (digest: string): Promise<TokenVerdict> => {
     const now = await current()
     if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
-    const stored = findToken(now.tokens, digest)
-    if (stored === undefined) return { fault: 'it is not in the file of tokens' }
-    const grant = grantOf(stored)
+    const token = findToken(now.tokens, digest)
+    if (token === undefined) return { fault: 'it is not in the file of tokens' }
+    const grant = grantOf(token)
     return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
   }
   const watch = (digest: string, grant: Grant, end: () => void): (() => void) => {
     const look = (now: TokenFile | undefined) => {
-      const stored = now === undefined ? undefined : findToken(now.tokens, digest)
-      if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
+      const token = now === undefined ? undefined : findToken(now.tokens, digest)
+      if (token === undefined || JSON.stringify(grantOf(token)) !== JSON.stringify(grant)) end()
     }
     watchers.add(look)
     timer ??= setInterval(() => void current(), checkIntervalMs)
@@ -83,31 +83,31 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Token
 /** Finds a token by its digest. Every stored one is compared, in constant time, so the time reveals nothing. */
 function findToken(tokens: readonly StoredToken[], digest: string): StoredToken | undefined {
   const sought = Buffer.from(digest)
-  let found: StoredToken | undefined
-  for (const stored of tokens) if (timingSafeEqual(sha256Of(stored), sought)) found = stored
-  return found
+  let token: StoredToken | undefined
+  for (const stored of tokens) if (timingSafeEqual(sha256Of(stored), sought)) token = stored
+  return token
 }
 
 const bytes = new WeakMap<StoredToken, Buffer>()
 
-function sha256Of(stored: StoredToken): Buffer {
-  const known = bytes.get(stored)
-  if (known !== undefined) return known
-  const made = Buffer.from(stored.sha256)
-  bytes.set(stored, made)
-  return made
+function sha256Of(token: StoredToken): Buffer {
+  const cachedBytes = bytes.get(token)
+  if (cachedBytes !== undefined) return cachedBytes
+  const digestBytes = Buffer.from(token.sha256)
+  bytes.set(token, digestBytes)
+  return digestBytes
 }
 
 const grants = new WeakMap<StoredToken, Grant>()
 
-function grantOf(stored: StoredToken): Grant {
-  const known = grants.get(stored)
-  if (known !== undefined) return known
-  const { id, name, roles, expires } = stored
-  const made = {
+function grantOf(token: StoredToken): Grant {
+  const cachedGrant = grants.get(token)
+  if (cachedGrant !== undefined) return cachedGrant
+  const { id, name, roles, expires } = token
+  const grant = {
     principal: { id: JSON.stringify(['token', id]), ...defined({ label: name }), roles },
     expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
   }
-  grants.set(stored, made)
-  return made
+  grants.set(token, grant)
+  return grant
 }

@@ -46,8 +46,8 @@ export function createCors(allowedOrigins: readonly string[]) {
       const { method, headers } = request
       const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
       if (!isPreflight || allowedOriginOf(request) === undefined) return false
-      const asked = (headers['access-control-request-headers'] ?? '').split(',')
-      const params = asked.map((name) => name.trim()).filter((name) => paramHeader.test(name))
+      const headerNames = (headers['access-control-request-headers'] ?? '').split(',')
+      const params = headerNames.map((name) => name.trim()).filter((name) => paramHeader.test(name))
       replyEmpty(response, 204, {
         'Access-Control-Allow-Methods': 'GET, HEAD, POST, DELETE',
         'Access-Control-Allow-Headers': [...requestHeaders, ...params].join(', '),

@@ -53,8 +53,8 @@ interface PublicDocument {
  * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
  * @throws ResourceError `invalid` for a name, a URL or a description that no card may have.
  */
-export function createDiscovery(given: DiscoveryOptions, version: string, path: string) {
-  const { name, description, title, websiteUrl } = given
+export function createDiscovery(discoveryOptions: DiscoveryOptions, version: string, path: string) {
+  const { name, description, title, websiteUrl } = discoveryOptions
   if (!cardName.test(name) || name.length > 200)
     throw invalid(
       `${JSON.stringify(name)} is not the name of a public server. Write one such as "org.example/context".`,
@@ -62,7 +62,7 @@ export function createDiscovery(given: DiscoveryOptions, version: string, path: 
     )
   if (description.length === 0 || description.length > 100)
     throw invalid('The description of a public server must have 1 to 100 characters.', 'configuration')
-  const url = canonicalResource(given.url)
+  const url = canonicalResource(discoveryOptions.url)
   const card = {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
     name,
@@ -123,7 +123,7 @@ export function createLlms(
     if (caller === undefined) return
     if (!entrance.permits(caller, { jsonrpc: '2.0', id: 0, method: 'resources/list' }, response)) return
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
-    const begun = performance.now()
+    const start = performance.now()
     const text = await write(caller.principal, endpointOf(request))
     audit?.({
       time: new Date().toISOString(),
@@ -132,7 +132,7 @@ export function createLlms(
       verb: 'list',
       uri: llmsPath,
       outcome: 'ok',
-      ms: Math.round((performance.now() - begun) * 10) / 10,
+      ms: Math.round((performance.now() - start) * 10) / 10,
     })
     replyText(response, scrubber?.scrub(text) ?? text, 'text/plain; charset=utf-8')
   }

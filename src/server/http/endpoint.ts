@@ -39,17 +39,17 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 /** MCP over HTTP, for any server that accepts the requests. */
 export type Endpoint = ReturnType<typeof createEndpoint>
 
-/** @param asked Whether callers are authenticated. Without authentication their shares cannot be told apart. */
-export function createEndpoint(options: EndpointOptions, asked: boolean) {
-  const limits = completeLimits(options.limits, asked)
+/** @param identifiesCallers Whether callers are authenticated. Without authentication their shares cannot be told apart. */
+export function createEndpoint(options: EndpointOptions, identifiesCallers: boolean) {
+  const limits = completeLimits(options.limits, identifiesCallers)
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
   const meter = createMeter()
   const addresses = createAddressRateLimits(limits)
   const refusals = createRefusalAudit(options.audit)
   const onRefused = refusals.add
-  const served = { timeoutMs: limits.timeout, ...options, transport: 'http' as const, onRefused }
-  const modernHttp = createModernHttp(served, gate, meter)
-  const legacyHttp = createLegacyHttp(served, gate, limits, meter)
+  const servedOptions = { timeoutMs: limits.timeout, ...options, transport: 'http' as const, onRefused }
+  const modernHttp = createModernHttp(servedOptions, gate, meter)
+  const legacyHttp = createLegacyHttp(servedOptions, gate, limits, meter)
   const everybody = unauthenticatedCaller(options.principal ?? localPrincipal)
   const entrance = createEntrance({ everybody, limits, addresses, meter, onRefused })
   const { allowedOrigins = [] } = options
@@ -58,17 +58,17 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
 
-  /** @param given The body, if it was read already. */
+  /** @param bodyBytes The body, if it was read already. */
   const serveMcp = async (
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    given?: Uint8Array,
+    bodyBytes?: Uint8Array,
   ): Promise<void> => {
     if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
     if (!acceptsAnswers(request))
       return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
-    const message = await readPermitted(request, response, caller, given)
+    const message = await readPermitted(request, response, caller, bodyBytes)
     if (message === undefined) return
     const { value } = message
     // A message is of 2026-07-28 if its body declares a revision. If only the header names that revision, the request is invalid, and gets
@@ -91,13 +91,13 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    given?: Uint8Array,
+    bodyBytes?: Uint8Array,
   ): Promise<Message | undefined> => {
     if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    const read = given ?? (await readBody(request, limits.body))
-    const body = typeof read === 'object' && read.length > limits.body ? 'too-long' : read
+    const bytes = bodyBytes ?? (await readBody(request, limits.body))
+    const body = typeof bytes === 'object' && bytes.length > limits.body ? 'too-long' : bytes
     if (body === 'aborted') return undefined
     if (body === 'too-long') return void entrance.refuseBody(caller, response)
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')

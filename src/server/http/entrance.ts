@@ -57,9 +57,9 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 
   const admit: Entrance['admit'] = (caller, request, response) => {
-    const taken = requestLimits.take(caller, request)
-    if (!('reason' in taken)) return taken
-    const { reason, answer } = taken
+    const limitRefusal = requestLimits.take(caller, request)
+    if (!('reason' in limitRefusal)) return limitRefusal
+    const { reason, answer } = limitRefusal
     onRefused({
       outcome: reason === 'share' ? 'connections' : reason,
       status: 429,
@@ -85,9 +85,9 @@ export function createEntrance(options: EntranceOptions): Entrance {
     admit,
 
     permits: (caller, body, response) => {
-      const refused = entrance.authorizer?.refusalOf(caller, body)
-      if (refused === undefined) return true
-      const { reason, status, message, headers } = refused
+      const refusal = entrance.authorizer?.refusalOf(caller, body)
+      if (refusal === undefined) return true
+      const { reason, status, message, headers } = refusal
       onRefused({ outcome: reason, status, principal: caller.principal.id, body })
       refuse(response, status, message, headers)
       return false

@@ -49,7 +49,7 @@ export function createEmbeddedGuard({
 }: Pick<GuardOptions, 'allowedHosts' | 'allowedOrigins'>): Guard {
   const hosts = new Set(allowedHosts.map((name) => name.toLowerCase()))
   const origins = new Set(allowedOrigins)
-  const isOwn = (named: string) => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(named)
+  const isOwn = (text: string) => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(text)
   return guardBy(hosts, origins, isOwn)
 }
 
@@ -120,7 +120,7 @@ export function acceptsAnswers(request: IncomingMessage): boolean {
 }
 
 /** The param that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports, standard request headers). */
-const named: Readonly<Record<string, string>> = {
+const nameParams: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
   'prompts/get': 'name',
   'tools/call': 'name',
@@ -140,7 +140,7 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
   const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
   const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)
   if (fault !== undefined) return fault
-  const param = Object.hasOwn(named, message.method) ? named[message.method] : undefined
+  const param = Object.hasOwn(nameParams, message.method) ? nameParams[message.method] : undefined
   const expected = param === undefined ? undefined : message.params?.[param]
   return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeHeaderValue) : undefined
 }
@@ -152,13 +152,13 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
 export function paramHeadersFault(
   request: IncomingMessage,
   inputSchema: JsonObject,
-  given: JsonObject,
+  args: JsonObject,
 ): WireError | undefined {
   const declared = paramHeadersOf(inputSchema)
   if ('fault' in declared) return undefined
   for (const param of declared) {
     const { header } = param
-    const value = paramIn(given, param)
+    const value = paramIn(args, param)
     if (value === undefined && headerValues(request, header.toLowerCase()).length === 0) continue
     const fault = check(
       request,
@@ -185,8 +185,8 @@ function check(
 ): WireError | undefined {
   const values = headerValues(request, header.toLowerCase())
   if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'occurs more than once')
-  const given = (values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, '')
-  const value = decode === undefined ? given : decode(given)
+  const headerValue = (values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, '')
+  const value = decode === undefined ? headerValue : decode(headerValue)
   if (value === undefined) return mismatch(header, 'is not encoded correctly')
   return value === expected ? undefined : mismatch(header, 'differs from the body')
 }

@@ -70,15 +70,15 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       'The options auth and principals exclude each other: either tokens identify the callers, or each call names its principal.',
       'configuration',
     )
-  const asked = auth !== undefined || principals === 'given'
-  if (!asked && !insecure && allowedHosts.length > 0)
+  const identifiesCallers = auth !== undefined || principals === 'given'
+  if (!identifiesCallers && !insecure && allowedHosts.length > 0)
     throw invalid(
       'With allowedHosts other machines can connect, but clients would not be authenticated. Set auth, or principals: "given".',
       'configuration',
       { option: 'insecure' },
     )
-  const served = { ...options, log, view: viewsOf(source) }
-  const endpoint = createEndpoint(served, asked)
+  const servedOptions = { ...options, log, view: viewsOf(source) }
+  const endpoint = createEndpoint(servedOptions, identifiesCallers)
   const { limits, meter, addresses, onRefused, entrance } = endpoint
   const guard = createEmbeddedGuard(options)
   if (auth !== undefined) entrance.authorizer = await createAuthorizer({ ...options, ...auth, log, path })
@@ -111,10 +111,10 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     if (entrance.authorizer?.serveMetadata(request, response)) return
     const call = calls.get(request) ?? {}
     const address = call.peer ?? request.socket.remoteAddress
-    const refused = guard(request) ?? (asked || insecure || isOwn(address) ? undefined : notFromHere)
-    if (refused !== undefined) {
-      onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
-      return refuse(response, refused.status, refused.message)
+    const refusal = guard(request) ?? (identifiesCallers || insecure || isOwn(address) ? undefined : notFromHere)
+    if (refusal !== undefined) {
+      onRefused({ outcome: 'host', status: refusal.status, address: addresses.of(request.socket) })
+      return refuse(response, refusal.status, refusal.message)
     }
     if (endpoint.answerPreflight?.(request, response)) return
     const caller: Caller | undefined = await entrance.callerOf(request, response)
@@ -183,10 +183,10 @@ function viewsOf(source: HandlerSource): (principal: Principal) => View {
 
 /** Returns the body that the application has read already, as bytes: they are checked like any others. */
 function givenBody(request: IncomingMessage & { readonly body?: unknown }, { body }: HandlerCall) {
-  const given = body ?? (request.readableDidRead ? request.body : undefined)
-  if (given === undefined) return undefined
-  if (given instanceof Uint8Array) return given
-  return Buffer.from(typeof given === 'string' ? given : JSON.stringify(given))
+  const parsedBody = body ?? (request.readableDidRead ? request.body : undefined)
+  if (parsedBody === undefined) return undefined
+  if (parsedBody instanceof Uint8Array) return parsedBody
+  return Buffer.from(typeof parsedBody === 'string' ? parsedBody : JSON.stringify(parsedBody))
 }
 
 /** Headers that concern only one connection, not the message. */

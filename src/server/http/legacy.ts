@@ -193,11 +193,11 @@ function createSse({ sessions, streams, refusals, connect }: SseParts) {
       const owner = createSessionOwner(caller.principal)
       const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
       if (session === undefined) return replyFull(refusals, response, { id: null, principal: caller.principal })
-      const opened = openEventStream(response)
-      stream = opened
-      streams.attach(session, opened, caller, response, () => void sessions.close(session))
+      const eventStream = openEventStream(response)
+      stream = eventStream
+      streams.attach(session, eventStream, caller, response, () => void sessions.close(session))
       // Relative, so that it cannot point elsewhere, whatever the Host header names.
-      opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
+      eventStream.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
 
     postSse: async (request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown) => {
@@ -275,15 +275,15 @@ async function exchange(
   { trace, timeoutMs, headers = () => ({}) }: ExchangeOptions,
 ): Promise<void> {
   let stream: EventStream | undefined
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
+  const closeController = new AbortController()
+  response.once('close', () => closeController.abort())
   if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
     offerLink(response, { method: body.method, params: body.params }, linkFor)
   // In these revisions a disconnect does not cancel the request.
   const answer = await connection.receive(body, {
     trace,
     taken: () => waitUntilSent(response),
-    sending: { signal: gone.signal, timeoutMs },
+    sending: { signal: closeController.signal, timeoutMs },
     linkFor,
     onNotification: (message) => {
       stream ??= openEventStream(response, headers())

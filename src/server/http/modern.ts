@@ -50,11 +50,11 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     caller: Caller,
   ): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
-    const gone = new AbortController()
+    const closeController = new AbortController()
     response.on('close', () => {
-      if (!response.writableFinished) gone.abort()
+      if (!response.writableFinished) closeController.abort()
     })
-    const { signal } = gone
+    const { signal } = closeController
     const channel = await channels.of(caller.principal)
     const serve = streamMethods.get(message.method)
     if (serve !== undefined)
@@ -68,10 +68,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         pass,
         sending: () => ({ signal, gate, share: caller.share, timeoutMs: options.timeoutMs ?? 120_000 }),
         linkFor: caller.linkFor,
-        headersFault: (inputSchema, given) => paramHeadersFault(request, inputSchema, given),
+        headersFault: (inputSchema, args) => paramHeadersFault(request, inputSchema, args),
         trace: traceContextIn(request.headers),
         caller,
-        cancel: gone,
+        cancel: closeController,
         onNotification: (notification) => {
           events ??= openEventStream(response)
           events.send(notification)
@@ -94,10 +94,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: NoSlotReason) => {
-    const refused = overloadAnswer(message.id, reason)
-    countOverload(refused, meter, options.onRefused, principal, message)
-    const { status, headers } = headOf(refused)
-    return replyJson(response, status, refused, headers)
+    const answer = overloadAnswer(message.id, reason)
+    countOverload(answer, meter, options.onRefused, principal, message)
+    const { status, headers } = headOf(answer)
+    return replyJson(response, status, answer, headers)
   }
 
   return {

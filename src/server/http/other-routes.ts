@@ -171,8 +171,10 @@ export function formatExposition(all: readonly MetricFamily[]): string {
 }
 
 function formatLabels(labels: Readonly<Record<string, string>>): string {
-  const written = Object.entries(labels).map(([name, value]) => `${name}="${escapeHelp(value).replaceAll('"', '\\"')}"`)
-  return written.length === 0 ? '' : `{${written.join(',')}}`
+  const labelText = Object.entries(labels).map(
+    ([name, value]) => `${name}="${escapeHelp(value).replaceAll('"', '\\"')}"`,
+  )
+  return labelText.length === 0 ? '' : `{${labelText.join(',')}}`
 }
 
 function escapeHelp(text: string): string {

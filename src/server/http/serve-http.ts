@@ -113,14 +113,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (url === healthPath || url === readyPath) return serveHealth(request, response, { ...options, draining })
     // The metadata and the server card are public, for web pages of every origin.
     if (entrance.authorizer?.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
-    const refused = guard(request)
-    if (refused !== undefined) {
-      onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
-      return refuse(response, refused.status, refused.message)
+    const refusal = guard(request)
+    if (refusal !== undefined) {
+      onRefused({ outcome: 'host', status: refusal.status, address: addresses.of(request.socket) })
+      return refuse(response, refusal.status, refusal.message)
     }
     if (endpoint.answerPreflight?.(request, response)) return
-    const shown = options.pages?.(request)
-    const page = shown instanceof Promise ? await shown : shown
+    const pageAnswer = options.pages?.(request)
+    const page = pageAnswer instanceof Promise ? await pageAnswer : pageAnswer
     if (page !== undefined) return servePage(page, response)
     if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (url === metricsPath && exposed !== undefined) return exposed(request, response)
@@ -128,14 +128,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const route = url.replace(ignoredTargetEnd, '')
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
     if (!routes.has(route) && !posted) return refuse(response, 404, notFoundMessage)
-    const known = await entrance.callerOf(request, response)
-    if (known === undefined) return
+    const identity = await entrance.callerOf(request, response)
+    if (identity === undefined) return
     // Compute the base of links only when a link is created, which few requests need.
     const caller: Caller =
       links === undefined
-        ? known
-        : Object.assign({}, known, {
-            linkFor: (uri: string) => links.linkFor(known, baseUrl(request, resource, path))(uri),
+        ? identity
+        : Object.assign({}, identity, {
+            linkFor: (uri: string) => links.linkFor(identity, baseUrl(request, resource, path))(uri),
           })
     if (route === mcpRoute) return endpoint.serveMcp(request, response, caller)
     if (posted) return servePosting(options, endpoint, { request, response, caller, scrubAnswer })
@@ -165,8 +165,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const url = `http://${name}:${address.port}${path}`
   if (options.auth !== undefined) {
     const at = isLoopback(options.host) ? { url } : {}
-    const opened = createAuthorizer({ ...options, ...options.auth, ...at, path })
-    entrance.authorizer = await opened.catch((error: unknown) => {
+    const authorizer = createAuthorizer({ ...options, ...options.auth, ...at, path })
+    entrance.authorizer = await authorizer.catch((error: unknown) => {
       server.close()
       throw error
     })

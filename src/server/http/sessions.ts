@@ -71,11 +71,11 @@ export function createSessions({ maxSessions, maxPerPrincipal = maxSessions, idl
      * the session has the principal's current rights.
      */
     find: (id: string, principal: Principal): HttpSession | undefined => {
-      const found = sessions.get(id)
-      if (found === undefined || found.session.owner.id !== principal.id) return undefined
-      found.session.owner.renew(principal)
-      found.used = performance.now()
-      return found.session
+      const record = sessions.get(id)
+      if (record === undefined || record.session.owner.id !== principal.id) return undefined
+      record.session.owner.renew(principal)
+      record.used = performance.now()
+      return record.session
     },
     close,
     closeAll: async () => {
@@ -103,15 +103,15 @@ const maxCharacters = 512 * 1024
 export function createMailbox(prefix: string) {
   let stream: EventStream | undefined
   let attached: (() => void)[] = []
-  let kept: { readonly number: number; readonly json: string }[] = []
+  let messages: { readonly number: number; readonly json: string }[] = []
   let characters = 0
   let count = 0
   let closed = false
 
   const keep = (number: number, json: string): void => {
-    kept.push({ number, json })
+    messages.push({ number, json })
     characters += json.length
-    while (kept.length > maxEvents || characters > maxCharacters) characters -= kept.shift()?.json.length ?? 0
+    while (messages.length > maxEvents || characters > maxCharacters) characters -= messages.shift()?.json.length ?? 0
   }
 
   return {
@@ -139,10 +139,10 @@ export function createMailbox(prefix: string) {
       let whole = count === 0
       if (lastId !== undefined) {
         const last = lastId.startsWith(`${prefix}-`) ? Number(lastId.slice(prefix.length + 1)) : Number.NaN
-        const oldest = kept[0]?.number ?? count + 1
+        const oldest = messages[0]?.number ?? count + 1
         whole = last >= oldest - 1 && last <= count
         if (whole)
-          for (const { number, json } of kept) if (number > last) next.send(json, 'message', `${prefix}-${number}`)
+          for (const { number, json } of messages) if (number > last) next.send(json, 'message', `${prefix}-${number}`)
       }
       const waiting = attached
       attached = []
@@ -155,7 +155,7 @@ export function createMailbox(prefix: string) {
     close: () => {
       closed = true
       stream = undefined
-      kept = []
+      messages = []
       for (const resolve of attached) resolve()
     },
   }

@@ -144,9 +144,9 @@ export function optionalString(params: Params, name: string): string | undefined
 const maxArguments = 100
 
 /** @throws ResourceError `invalid` for a value other than an object of up to 100 strings, each with up to `longest` characters. */
-export function stringsIn(given: unknown, where: string, longest: number): ReadonlyMap<string, string> {
-  if (!isObject(given)) throw invalid(`${where} is not an object.`, 'params')
-  const entries = Object.entries(given)
+export function stringsIn(members: unknown, where: string, longest: number): ReadonlyMap<string, string> {
+  if (!isObject(members)) throw invalid(`${where} is not an object.`, 'params')
+  const entries = Object.entries(members)
   if (entries.length > maxArguments) throw invalid(`${where} has over ${maxArguments} members.`, 'params')
   return new Map(
     entries.map(([name, value]) => {
@@ -160,8 +160,8 @@ export function stringsIn(given: unknown, where: string, longest: number): Reado
 /** Returns the variables of a completion that are already filled in: `context.arguments`. */
 export function filledVariables(context: unknown): ReadonlyMap<string, string> {
   if (context === undefined || context === null) return new Map()
-  const given = isObject(context) ? (context.arguments ?? {}) : undefined
-  return stringsIn(given, 'context.arguments', 8192)
+  const args = isObject(context) ? (context.arguments ?? {}) : undefined
+  return stringsIn(args, 'context.arguments', 8192)
 }
 
 /** An error of JSON-RPC. */

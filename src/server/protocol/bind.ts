@@ -219,12 +219,12 @@ const operations = ['resources/stat', 'resources/create', 'resources/update', 'r
 /** The methods of the draft, and those of resources with the versions that it adds. They are loaded at the first call. */
 function operationsOver(toolbox: Toolbox | undefined): Readonly<Record<string, Method>> {
   const load = () => import('./operations.ts')
-  const read = withApps(readMethod, toolbox)
+  const readResource = withApps(readMethod, toolbox)
   return {
     ...Object.fromEntries(
       operations.map((name) => [name, async (call: MethodCall) => (await load()).operationMethods[name](call)]),
     ),
-    'resources/read': async (call) => (await load()).withContentVersions(read, call),
+    'resources/read': async (call) => (await load()).withContentVersions(readResource, call),
     'resources/directory/read': async (call) => (await load()).withEntryVersions(directoryMethod, call),
   }
 }
@@ -249,10 +249,10 @@ const skillMethods: Readonly<Record<string, Method>> = {
   },
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
-    const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
+    const skill = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension requires this code in every revision. The answers for an absent skill and a denied one are identical.
-    if (found === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served at this URI')
-    return { skill: found.skill, ...cacheHintFields(found.cache, revision) }
+    if (skill === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served at this URI')
+    return { skill: skill.skill, ...cacheHintFields(skill.cache, revision) }
   },
 }
 
@@ -275,9 +275,9 @@ const promptMethods: Readonly<Record<string, Method>> = {
   },
   'prompts/get': async ({ params, revision, signal, view: { prompts } }) => {
     const name = requiredString(params, 'name')
-    const given = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
+    const args = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
     if (prompts === undefined) throw unknownPrompt()
-    return promptToWire(await prompts.get({ name, arguments: given }, { signal }), revision)
+    return promptToWire(await prompts.get({ name, arguments: args }, { signal }), revision)
   },
 }
 

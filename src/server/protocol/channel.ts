@@ -134,7 +134,7 @@ const timedOut: WireError = {
 }
 
 /** Opens the channel of one principal, or of one long-lived client. */
-export function openChannel(served: ServedMethods, options: ChannelOptions): Channel {
+export function openChannel(servedMethods: ServedMethods, options: ChannelOptions): Channel {
   const { era, view, viewOf, log, scrubAnswer, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
   let revision: Revision | undefined = era === 'modern' ? modernRevision : undefined
@@ -146,17 +146,17 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     handshake = negotiateHandshake(params)
     revision = handshake.revision
-    return initializeResult(handshake, introduce(served, options.noteOf, handshake.client))
+    return initializeResult(handshake, introduce(servedMethods, options.noteOf, handshake.client))
   }
 
   const own: readonly (readonly [string, Method])[] =
     era === 'modern'
-      ? [['server/discover', async ({ client }) => discoverResult(introduce(served, options.noteOf, client))]]
+      ? [['server/discover', async ({ client }) => discoverResult(introduce(servedMethods, options.noteOf, client))]]
       : [
           ['initialize', async ({ params }) => initialize(params)],
           ['ping', async () => ({})],
         ]
-  const methods = new Map([...own, ...served.methods])
+  const methods = new Map([...own, ...servedMethods.methods])
   for (const name of era === 'modern' ? legacyOnly : modernOnly) methods.delete(name)
 
   /** Runs the method of a request. An error that it throws becomes the answer. */
@@ -187,12 +187,12 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     try {
       if (opening !== undefined) await untilReadyFor(opening, name)
       signal.throwIfAborted()
-      const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const call: MethodCall = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
+      const base = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
+      const call: MethodCall = { ...base, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const isTraced = telemetry !== undefined || parent !== undefined
       const result = isTraced ? await tracedRequest(message, method, call, parent) : await method(call)
-      return { jsonrpc: '2.0', id, result: withRequiredMembers(name, result, spoken, served.server) }
+      return { jsonrpc: '2.0', id, result: withRequiredMembers(name, result, spoken, servedMethods.server) }
     } catch (error) {
       if (signal.aborted) {
         // The request was cancelled or has timed out, so nobody gets this answer. A time-out is logged where it happens.
@@ -237,13 +237,13 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     notify: ({ method }) => {
       if (method !== 'notifications/initialized' || era === 'modern' || initialized) return
       initialized = true
-      served.onInitialized?.()
+      servedMethods.onInitialized?.()
     },
     get revision() {
       return revision
     },
     view,
-    events: served.events ?? {},
+    events: servedMethods.events ?? {},
     scrubAnswer,
     retell: () => retell?.(),
     close: async () => {
@@ -255,24 +255,24 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
 
 /** Returns the introduction of the server, with the note for this client. */
 function introduce(
-  served: ServedMethods,
+  methods: ServedMethods,
   noteOf: ChannelOptions['noteOf'],
   client: ClientName | undefined,
 ): Introduction {
-  const said = [served.instructions, noteOf?.(client)].filter((text) => text !== undefined && text !== '')
-  return { ...served, instructions: said.length === 0 ? served.instructions : said.join('\n\n') }
+  const texts = [methods.instructions, noteOf?.(client)].filter((text) => text !== undefined && text !== '')
+  return { ...methods, instructions: texts.length === 0 ? methods.instructions : texts.join('\n\n') }
 }
 
 /** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
 function scrubNotification(
   scrubAnswer: ChannelOptions['scrubAnswer'],
   notification: Notification,
-  asked: Request,
+  request: Request,
 ): Notification {
   const { method, params } = notification
   if (params === undefined || (method !== 'notifications/progress' && method !== 'notifications/message'))
     return notification
-  const clean = scrubAnswer({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
+  const clean = scrubAnswer({ jsonrpc: '2.0', id: request.id, result: params }, request)
   return 'result' in clean ? { ...notification, params: clean.result } : notification
 }
 

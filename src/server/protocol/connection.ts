@@ -152,12 +152,12 @@ export function createConnection(
   }
 
   const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
-    const refused = (message: string) => errorAnswer(null, { code: wireErrorCodes.invalidRequest, message })
+    const refuse = (message: string) => errorAnswer(null, { code: wireErrorCodes.invalidRequest, message })
     const agreed = legacy?.revision
     if (agreed === undefined || !hasBatches(agreed))
-      return refused('This protocol revision has no batches. Send each message by itself.')
-    if (values.length === 0) return refused('The batch is empty.')
-    if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
+      return refuse('This protocol revision has no batches. Send each message by itself.')
+    if (values.length === 0) return refuse('The batch is empty.')
+    if (values.length > maxBatch) return refuse(`The batch has more than ${maxBatch} messages.`)
     const { deliver, taken: _, sending: __, ...rest } = options
     const ran = await batches.run(async () => {
       const responses = await answerBatch(values, (value) => receiveOne(value, rest))
@@ -277,14 +277,14 @@ async function answerBatch(
   answerOne: (value: unknown) => Promise<Response | undefined>,
 ): Promise<readonly Response[]> {
   const responses: Response[] = []
-  let left = maxBatchBytes
+  let remainingBytes = maxBatchBytes
   const add = async (value: unknown) => {
     const response = await answerOne(value)
     if (response === undefined) return
     const size = 'error' in response ? 0 : answerSize(response)
     if (size === undefined) return void responses.push(errorAnswer(response.id, unwritable))
-    responses.push(size <= left ? response : errorAnswer(response.id, tooLong))
-    if (size <= left) left -= size
+    responses.push(size <= remainingBytes ? response : errorAnswer(response.id, tooLong))
+    if (size <= remainingBytes) remainingBytes -= size
   }
   await Promise.all(values.map(add))
   return responses

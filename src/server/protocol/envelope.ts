@@ -102,9 +102,9 @@ export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Pa
  */
 export function negotiateHandshake({ protocolVersion, clientInfo }: Params): Handshake {
   const { name, version } = isObject(clientInfo) ? clientInfo : {}
-  const cut = (value: unknown) => String(value).slice(0, maxNameLength)
+  const shorten = (value: unknown) => String(value).slice(0, maxNameLength)
   const revision = isRevision(protocolVersion) && protocolVersion !== modernRevision ? protocolVersion : newestLegacy
-  return { revision, client: { name: cut(name), version: cut(version) } }
+  return { revision, client: { name: shorten(name), version: shorten(version) } }
 }
 
 /** Returns the result of `initialize`, without the members that are newer than the revision. */
@@ -211,9 +211,9 @@ export async function waitUntilOpen(
   timeoutMs: number,
 ): Promise<boolean> {
   if (opening === undefined || opening.opened !== undefined) return true
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  const waiting = followAbortFor(gone.signal, timeoutMs)
+  const closeController = new AbortController()
+  response.once('close', () => closeController.abort())
+  const waiting = followAbortFor(closeController.signal, timeoutMs)
   return opening
     .whenOpen(waiting.signal)
     .then(

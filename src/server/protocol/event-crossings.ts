@@ -52,24 +52,24 @@ interface Crossing {
  */
 export function findCrossings(
   points: readonly Point[],
-  { at, beyond: known }: Evaluated,
+  { at, beyond: keys }: Evaluated,
   isBeyond: (value: number) => boolean,
   limit: number,
 ): { readonly crossings: readonly Crossing[]; readonly after: Evaluated } {
   const fresh = points.filter(({ time }) => time > at).sort((a, b) => a.time - b.time)
-  const beyond = new Set(known)
+  const beyond = new Set(keys)
   const crossings: Crossing[] = []
-  let done = at
+  let position = at
   for (const [index, point] of fresh.entries()) {
     const before = fresh[index - 1]?.time
-    if (before !== undefined && before < point.time) done = before
+    if (before !== undefined && before < point.time) position = before
     const isNew = !beyond.delete(point.key)
     if (!isBeyond(point.value)) continue
     if (isNew && crossings.length === limit)
-      return { crossings, after: crossings.at(-1)?.after ?? { at, beyond: known, isBehind: true } }
+      return { crossings, after: crossings.at(-1)?.after ?? { at, beyond: keys, isBehind: true } }
     // Add the key at the end: when there are too many, the keys that were added longest ago are dropped.
     beyond.add(point.key)
-    if (isNew) crossings.push({ point, after: { at: done, beyond: [...beyond].slice(-maxKeys), isBehind: true } })
+    if (isNew) crossings.push({ point, after: { at: position, beyond: [...beyond].slice(-maxKeys), isBehind: true } })
   }
   return { crossings, after: { at: fresh.at(-1)?.time ?? at, beyond: [...beyond].slice(-maxKeys), isBehind: false } }
 }
@@ -104,8 +104,13 @@ export function createCrossingReader(view: View, reader: ChangeReader, { uri, is
       .update(JSON.stringify([uri, labels, time]))
       .digest('base64url')
       .slice(0, 22)
-    const shown = Number.isFinite(value) ? value : formatSampleValue(value)
-    return { id, time: time * 1000, data: { uri, labels, value: shown }, position: () => positionOf(position, after) }
+    const jsonValue = Number.isFinite(value) ? value : formatSampleValue(value)
+    return {
+      id,
+      time: time * 1000,
+      data: { uri, labels, value: jsonValue },
+      position: () => positionOf(position, after),
+    }
   }
 
   return {
@@ -116,23 +121,23 @@ export function createCrossingReader(view: View, reader: ChangeReader, { uri, is
       const position = await reader.now(options)
       return positionOf(position, await begin(options))
     },
-    since: async (given, { limit, maxAgeMs }, options = {}) => {
-      const { position, state } = parsePosition(given)
-      const read = await reader.since(position, { limit: 1000 }, options)
+    since: async (cursor, { limit, maxAgeMs }, options = {}) => {
+      const { position, state } = parsePosition(cursor)
+      const page = await reader.since(position, { limit: 1000 }, options)
       if (state === undefined) {
         const after = await begin(options)
-        return { occurrences: [], position: positionOf(read.position, after), gap: true, more: false }
+        return { occurrences: [], position: positionOf(page.position, after), gap: true, more: false }
       }
-      if (read.changes.length === 0 && !read.gap && !state.isBehind)
-        return { occurrences: [], position: positionOf(read.position, state), gap: false, more: false }
+      if (page.changes.length === 0 && !page.gap && !state.isBehind)
+        return { occurrences: [], position: positionOf(page.position, state), gap: false, more: false }
       const { crossings, after, isPartial } = await evaluate(state, limit, readSeriesIfThere, options)
       const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
       const young = crossings.filter(({ point }) => point.time * 1000 >= oldest)
       return {
-        occurrences: young.map((one) => occurrenceOf(read.position, one)),
-        position: positionOf(read.position, after),
-        gap: read.gap || isPartial || young.length < crossings.length,
-        more: read.more || after.isBehind,
+        occurrences: young.map((one) => occurrenceOf(page.position, one)),
+        position: positionOf(page.position, after),
+        gap: page.gap || isPartial || young.length < crossings.length,
+        more: page.more || after.isBehind,
       }
     },
   }
@@ -166,22 +171,22 @@ const noSeries = () =>
 /** @throws ResourceError `invalid` for a resource that is not a series. */
 async function readSeries(view: View, uri: string, { start, end, step }: Span, signal: AbortSignal | undefined) {
   const options = defined({ signal })
-  const asked = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`
-  const { contents } = await view.read(asked, options).catch(async (error: unknown) => {
+  const queryUri = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`
+  const { contents } = await view.read(queryUri, options).catch(async (error: unknown) => {
     // Other resources do not know the parameters of time.
     if (isResourceError(error, 'invalid') && error.detail.reason === 'query') throw noSeries()
     if (isResourceError(error, 'not-found') && (await view.stat?.(uri, options)) !== undefined) throw noSeries()
     throw error
   })
   const [content] = contents
-  const shown = objectOf(content !== undefined && 'text' in content ? jsonIn(content.text) : undefined)
-  if (!Array.isArray(shown.series)) throw noSeries()
-  return { points: objectsIn(shown.series).flatMap(pointsIn), isPartial: shown.omitted !== undefined }
+  const object = objectOf(content !== undefined && 'text' in content ? jsonIn(content.text) : undefined)
+  if (!Array.isArray(object.series)) throw noSeries()
+  return { points: objectsIn(object.series).flatMap(pointsIn), isPartial: object.omitted !== undefined }
 }
 
 /** Does the same as {@link readSeries}, but returns no points if the series no longer exist, or may no longer be seen. */
-function readSeriesIfThere(...asked: Parameters<typeof readSeries>): ReturnType<typeof readSeries> {
-  return readSeries(...asked).catch((error: unknown) => {
+function readSeriesIfThere(...args: Parameters<typeof readSeries>): ReturnType<typeof readSeries> {
+  return readSeries(...args).catch((error: unknown) => {
     if (isResourceError(error, 'not-found')) return { points: [], isPartial: false }
     throw error
   })
@@ -189,11 +194,11 @@ function readSeriesIfThere(...asked: Parameters<typeof readSeries>): ReturnType<
 
 function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readonly Point[] {
   if (!isObject(labels) || !Array.isArray(points)) throw noSeries()
-  const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
-  const key = createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, keyLength)
+  const labelPairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
+  const key = createHash('sha256').update(JSON.stringify(labelPairs)).digest('base64url').slice(0, keyLength)
   return points.map((pair: unknown) => {
     const [time, value] = Array.isArray(pair) ? (pair as readonly unknown[]) : []
-    return { time: Number(time), value: parseSampleValue(value), key, labels: Object.fromEntries(sorted) }
+    return { time: Number(time), value: parseSampleValue(value), key, labels: Object.fromEntries(labelPairs) }
   })
 }
 

@@ -57,12 +57,12 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
   try {
     if (view.history === undefined)
       return errorAnswer(request.id, { code: wireErrorCodes.methodNotFound, message: 'Method not found' })
-    const asked = parseRequestedSubscription(request.params ?? {}, dialect)
-    const reader = await asked.type.open(view, asked.given, { signal: over.signal })
+    const subscription = parseRequestedSubscription(request.params ?? {}, dialect)
+    const reader = await subscription.type.open(view, subscription.given, { signal: over.signal })
     stop = reader.follow(news.set)
-    const position = asked.cursor ?? (await reader.now({ signal: over.signal }))
+    const position = subscription.cursor ?? (await reader.now({ signal: over.signal }))
     await sendEvents({
-      asked,
+      asked: subscription,
       reader,
       position,
       send,
@@ -111,13 +111,13 @@ async function sendEvents({ asked, reader, position, send, news, signal, onOpen,
   while (!signal.aborted) {
     // `maxAgeMs` concerns only events from before the stream, which the first read has.
     const page = { limit, ...defined({ maxAgeMs: isFirst ? asked.maxAgeMs : undefined }) }
-    const read = await reader.since(cursor, page, { signal }).catch(async (error: unknown) => {
+    const eventPage = await reader.since(cursor, page, { signal }).catch(async (error: unknown) => {
       if (isFirst || signal.aborted) throw error
       await tell('error', { error: wireOf(error) })
       return undefined
     })
-    if (read !== undefined) {
-      const { occurrences, position: after, gap, more } = read
+    if (eventPage !== undefined) {
+      const { occurrences, position: after, gap, more } = eventPage
       // A client that stored the position after the events, and was cut before them, would lose them.
       if (isFirst || gap) await tell('active', { cursor: occurrences.length === 0 ? after : cursor, truncated: gap })
       if (isFirst) onOpen()

@@ -43,26 +43,26 @@ async function readerOf(view: View, filter: Parameters<NonNullable<View['history
   return view.history.open(filter, options)
 }
 
-const changed: EventType = {
+const resourceChanged: EventType = {
   name: 'resource.changed',
   description:
     'A resource was added, changed or removed. Changes of one resource in quick succession are one event, with the time of the latest.',
   inputSchema: objectSchema([], filterSchema),
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
-  open: async (view, given, options) => {
-    const { text } = createArgumentReader(given, changed.inputSchema)
+  open: async (view, args, options) => {
+    const { text } = createArgumentReader(args, resourceChanged.inputSchema)
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async ({ uri, listed }) => ({ uri, listed }))
   },
 }
 
-const stored: EventType = {
+const resultStored: EventType = {
   name: 'result.stored',
   description: 'A record was stored, or replaced, in a mount that stores results.',
   inputSchema: objectSchema([], { uri: filterSchema.uri }),
   payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The URI of the stored record.' } }),
-  open: async (view, given, options) => {
-    const { text } = createArgumentReader(given, stored.inputSchema)
+  open: async (view, args, options) => {
+    const { text } = createArgumentReader(args, resultStored.inputSchema)
     const reader = await readerOf(view, defined({ uri: text('uri'), records: true }), options)
     return eventsOf(reader, async ({ uri, listed }, { signal }) => {
       if (!listed || uri.endsWith('/')) return undefined
@@ -72,7 +72,7 @@ const stored: EventType = {
   },
 }
 
-const matched: EventType = {
+const searchMatched: EventType = {
   name: 'search.matched',
   description:
     'A resource was added or changed, and its text has every word of a query. Texts that are too large for one answer are left out.',
@@ -81,17 +81,17 @@ const matched: EventType = {
     ...filterSchema,
   }),
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
-  open: async (view, given, options) => {
-    const { text, required } = createArgumentReader(given, matched.inputSchema)
-    const wanted = termsIn(required('query', maxQuery))
-    if (wanted.length === 0) throw invalid('"query" has no word to search for.', 'argument')
+  open: async (view, args, options) => {
+    const { text, required } = createArgumentReader(args, searchMatched.inputSchema)
+    const queryTerms = termsIn(required('query', maxQuery))
+    if (queryTerms.length === 0) throw invalid('"query" has no word to search for.', 'argument')
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async (change, { signal }) => {
       const { uri, listed } = change
       // Anything in a directory may have changed: whether it matches is not known.
       if (uri.endsWith('/')) return 'unknown'
       const terms = await termsAt(view, change, signal)
-      return wanted.every((term) => terms.has(term)) ? { uri, listed } : undefined
+      return queryTerms.every((term) => terms.has(term)) ? { uri, listed } : undefined
     })
   },
 }
@@ -114,8 +114,8 @@ const crossed: EventType = {
     labels: { type: 'object', description: 'The labels of the series.' },
     value: { type: ['number', 'string'], description: 'The value of the sample: a number, "+Inf" or "-Inf".' },
   }),
-  open: async (view, given, options) => {
-    const { required, number } = createArgumentReader(given, crossed.inputSchema)
+  open: async (view, args, options) => {
+    const { required, number } = createArgumentReader(args, crossed.inputSchema)
     const [uri, above, below] = [required('uri'), number('above'), number('below')]
     if ((above === undefined) === (below === undefined))
       throw invalid('Either "above" or "below" is required: the threshold, as a number.', 'argument')
@@ -142,14 +142,14 @@ function readIfThere(view: View, uri: string, signal: AbortSignal | undefined): 
 
 /** Returns the terms of the text of a changed resource, as its caller may read it. None if it is gone, or too large. */
 async function termsAt(view: View, { id, uri }: NoticedChange, signal?: AbortSignal): Promise<ReadonlySet<string>> {
-  const known = termsOfViews.get(view) ?? createLruCache<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
-  termsOfViews.set(view, known)
-  const found = known.get(id)
-  if (found !== undefined) return found
-  const read = await readIfThere(view, uri, signal)
-  const texts = (read?.contents ?? []).flatMap((content) => ('text' in content ? [content.text] : []))
+  const termCache = termsOfViews.get(view) ?? createLruCache<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
+  termsOfViews.set(view, termCache)
+  const cachedTerms = termCache.get(id)
+  if (cachedTerms !== undefined) return cachedTerms
+  const readResult = await readIfThere(view, uri, signal)
+  const texts = (readResult?.contents ?? []).flatMap((content) => ('text' in content ? [content.text] : []))
   const terms = new Set(texts.flatMap((one) => termsIn(one)))
-  known.set(id, terms)
+  termCache.set(id, terms)
   return terms
 }
 
@@ -179,4 +179,4 @@ function eventsOf(
   }
 }
 
-export const eventTypes: readonly EventType[] = [changed, matched, stored, crossed]
+export const eventTypes: readonly EventType[] = [resourceChanged, searchMatched, resultStored, crossed]

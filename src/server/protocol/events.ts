@@ -47,13 +47,13 @@ export interface RequestedSubscription {
 /** @throws ProtocolError for an unknown type of events; ResourceError `invalid` for params of another form. */
 export function parseRequestedSubscription(params: Params, dialect: EventDialect): RequestedSubscription {
   const name = requiredString(params, 'name')
-  const given = params.arguments ?? {}
-  if (!isObject(given)) throw invalid('The param arguments is not an object.', 'params')
+  const args = params.arguments ?? {}
+  if (!isObject(args)) throw invalid('The param arguments is not an object.', 'params')
   const type = eventTypes.find((one) => one.name === name)
   if (type === undefined) throw eventError(dialect, 'notFound', { kind: 'event' })
   return {
     type,
-    given,
+    given: args,
     cursor: optionalString(params, 'cursor'),
     maxAgeMs: readIntegerParam(params, 'maxAgeMs', 0, longestAgeMs),
   }
@@ -101,17 +101,17 @@ export function createEventMethods({
       return { events }
     },
     'events/poll': async ({ params, view, signal }): Promise<MethodResult> => {
-      const asked = parseRequestedSubscription(params, dialect)
+      const subscription = parseRequestedSubscription(params, dialect)
       const limit = readIntegerParam(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
-      const reader = await asked.type.open(view, asked.given, { signal })
-      const { cursor, maxAgeMs } = asked
+      const reader = await subscription.type.open(view, subscription.given, { signal })
+      const { cursor, maxAgeMs } = subscription
       if (cursor === undefined) {
         const now = await reader.now({ signal })
         return { events: [], cursor: now, truncated: false, hasMore: false, nextPollMs }
       }
       const query = maxAgeMs === undefined ? { limit } : { limit, maxAgeMs }
       const { occurrences, position, gap, more } = await reader.since(cursor, query, { signal })
-      const events = occurrences.map((one) => occurrenceToWire(asked.type.name, one))
+      const events = occurrences.map((one) => occurrenceToWire(subscription.type.name, one))
       return { events, cursor: position, truncated: gap, hasMore: more, nextPollMs }
     },
   }

@@ -30,7 +30,7 @@ const streamedBytes = 8 * 1024 * 1024
 export async function openLarge(
   uri: string,
   size: number,
-  read: (uri: string, options: CallOptions) => Promise<ReadResult>,
+  readUri: (uri: string, options: CallOptions) => Promise<ReadResult>,
   { signal, gate, share, timeoutMs }: AnswerSender,
 ): Promise<ReadResult | undefined> {
   if (size < streamedBytes || uri.includes('?')) return undefined
@@ -39,13 +39,13 @@ export async function openLarge(
     const waiting = followAbortFor(signal, timeoutMs)
     try {
       if (first !== undefined) {
-        const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
+        const ran = await gate.run(() => readUri(of, { signal: waiting.signal }), share)
         if ('refused' in ran)
           throw new ResourceError('unavailable', 'Too many requests are in flight. Try again later.')
         return ran.value
       }
       // The first part needs no slot of its own: the request itself has one.
-      const result = await read(of, { signal: waiting.signal })
+      const result = await readUri(of, { signal: waiting.signal })
       const [content] = result.contents
       if (content !== undefined) first = { result, content }
       return result
@@ -120,16 +120,16 @@ export async function addLinkToError(
   error: unknown,
   uri: string,
   linkFor: LinkFor,
-  read: ReadAsCaller,
+  readAsCaller: ReadAsCaller,
 ): Promise<unknown> {
   // Other reasons, such as what a service exports at most, hold for a link as well.
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
   if (link === undefined) return error
   // If the source has no parts, the error stays as it is: a request for the link would fail in the same way.
-  const opened = await openBody(read, uri, {}, error).catch(() => undefined)
-  if (opened === undefined) return error
-  opened.release()
+  const body = await openBody(readAsCaller, uri, {}, error).catch(() => undefined)
+  if (body === undefined) return error
+  body.release()
   return new ProtocolError(wireErrorCodes.invalidParams, error.message, { ...error.detail, link })
 }
 

@@ -138,7 +138,7 @@ export function createOutbox(
   const lists = new Set<'resources' | 'prompts' | 'tools'>()
   const uris = new Set<string>()
   let waiting = 0
-  let opened = false
+  let isOpen = false
   let writing = false
   let closed = false
 
@@ -166,7 +166,7 @@ export function createOutbox(
   }
 
   const drain = async (): Promise<void> => {
-    if (writing || !opened) return
+    if (writing || !isOpen) return
     writing = true
     try {
       for (let message = next(); message !== undefined && !closed; message = next()) await write(message)
@@ -197,7 +197,7 @@ export function createOutbox(
     },
     /** Begins to write; earlier notifications wait until then. */
     open: () => {
-      opened = true
+      isOpen = true
       void drain()
     },
     close: () => {

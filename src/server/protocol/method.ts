@@ -131,21 +131,21 @@ export function createClientOffers({
   explorerApp,
 }: Giving) {
   // One entry per profile.
-  const made = new Map<ClientProfile, Profiled>()
+  const profiles = new Map<ClientProfile, Profiled>()
   const of = (client: ClientName | undefined): Profiled => {
     const profile = profileOf(client)
-    const known = made.get(profile)
+    const known = profiles.get(profile)
     if (known !== undefined) return known
     const view = profile.view === undefined ? whole : wrap(profile.view(principal))
-    const given = {
+    const offer = {
       view,
       tools: [
         ...(profile.chatgpt === true ? connectorTools(view) : []),
         ...(profile.tools ? [...resourceTools(view, explorerApp), ...readingTools(view)] : []),
       ],
     }
-    made.set(profile, given)
-    return given
+    profiles.set(profile, offer)
+    return offer
   }
   return {
     view: (client: ClientName | undefined): View => of(client).view,

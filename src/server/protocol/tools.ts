@@ -51,11 +51,11 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
     const tool = tools.find(({ name }) => name === called)
     if (tool === undefined) throw invalid('There is no such tool.', 'unknown-name')
-    const given = isObject(params.arguments) ? params.arguments : {}
-    const fault = headersFault?.(tool.inputSchema, given)
+    const args = isObject(params.arguments) ? params.arguments : {}
+    const fault = headersFault?.(tool.inputSchema, args)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     try {
-      return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }, report), revision)
+      return answerToWire(await tool.call(args, { principal: toolbox.principal, signal }, report), revision)
     } catch (error) {
       // The model sees the error, so that it can correct its call. An internal error becomes a fixed answer, as everywhere.
       if (!isResourceError(error) || error.kind === 'internal') throw error
@@ -89,18 +89,18 @@ export async function appAt(
 }
 
 /** Returns the method for reads, with the apps of the tools. */
-export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
-  if (toolbox === undefined) return read
+export function withApps(readMethod: Method, toolbox: Toolbox | undefined): Method {
+  if (toolbox === undefined) return readMethod
   const readApp = async (uri: string, call: MethodCall): Promise<Wire> => {
     const { revision, pass } = call
     const app = await appAt(uri, toolbox, call)
-    if (app === undefined) return read(call)
+    if (app === undefined) return readMethod(call)
     const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
     return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
   }
   return (call) => {
     const { uri } = call.params
-    return typeof uri === 'string' && uri.startsWith('ui://') ? readApp(uri, call) : read(call)
+    return typeof uri === 'string' && uri.startsWith('ui://') ? readApp(uri, call) : readMethod(call)
   }
 }
 

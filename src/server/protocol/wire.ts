@@ -257,8 +257,8 @@ function addDescription(wire: Wire, facts: Description, revision: Revision, modi
   if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
   if (hasTitle && isSendableTime(modified)) annotations.lastModified = formatIsoTime(modified)
   if (hasMembers(annotations)) wire.annotations = annotations
-  const shown = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : loadableIcons(icons)
-  if (shown.length > 0) wire.icons = shown
+  const visibleIcons = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : loadableIcons(icons)
+  if (visibleIcons.length > 0) wire.icons = visibleIcons
   return wire
 }
 

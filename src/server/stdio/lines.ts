@@ -16,7 +16,7 @@ export function createStreamWriter(output: Writable) {
   let tail: Promise<void> = Promise.resolve()
   let gone = output.destroyed
   let timer: NodeJS.Timeout | undefined
-  const { promise: failed, resolve: announce } = withResolvers<void>()
+  const { promise: failure, resolve: announce } = withResolvers<void>()
   /** Lets a text that waits for the reader continue; does nothing if none waits. */
   let goOn = () => {}
   const fail = () => {
@@ -53,15 +53,15 @@ export function createStreamWriter(output: Writable) {
 
   return {
     /** Resolves when the reader is gone. */
-    failed,
+    failed: failure,
     /**
      * Calls `make` and writes its text when the texts before it are written, so that a waiting text is not held twice. Rejects when the
      * reader is gone.
      */
     write: (make: () => string | Uint8Array): Promise<void> => {
-      const written = tail.then(() => writeNow(make()))
-      tail = written.catch(() => {})
-      return written
+      const writing = tail.then(() => writeNow(make()))
+      tail = writing.catch(() => {})
+      return writing
     },
     /** From now on, a reader that takes nothing for `graceMs` milliseconds counts as gone. */
     hurry: (graceMs: number) => {
@@ -72,7 +72,7 @@ export function createStreamWriter(output: Writable) {
     end: async () => {
       await tail
       if (!gone && output.writableLength > 0)
-        await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+        await Promise.race([failure, new Promise<void>((resolve) => output.write('', () => resolve()))])
       clearTimeout(timer)
     },
   }
@@ -127,7 +127,7 @@ export async function* readLines(
 /** Yields the chunks of a stream until it ends, fails or the signal aborts. It does not destroy the stream. */
 async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   const chunks: Buffer[] = []
-  let ended = input.readableEnded || input.destroyed
+  let hasEnded = input.readableEnded || input.destroyed
   const news = createAutoResetEvent()
   const onData = (chunk: Buffer | string) => {
     chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
@@ -135,7 +135,7 @@ async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<B
     news.set()
   }
   const onEnd = () => {
-    ended = true
+    hasEnded = true
     news.set()
   }
   input.on('data', onData).on('end', onEnd).on('close', onEnd).on('error', onEnd)
@@ -148,7 +148,7 @@ async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<B
         yield chunk
         continue
       }
-      if (ended) return
+      if (hasEnded) return
       input.resume()
       await news.wait()
     }

@@ -46,10 +46,10 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   let handle: FileHandle | undefined
   let size = 0
   let inode: number | undefined
-  let looked = 0
+  let lookCount = 0
   const waiting: string[] = []
   let characters = 0
-  let lost = 0
+  let lostCount = 0
   /** Number of lost records that the audit log does not report yet. */
   let untold = 0
   let working: Promise<void> | undefined
@@ -76,8 +76,8 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 
   /** Returns the handle of the file that currently has the name. */
   const current = async (): Promise<FileHandle> => {
-    if (handle !== undefined && performance.now() - looked > lookIntervalMs) {
-      looked = performance.now()
+    if (handle !== undefined && performance.now() - lookCount > lookIntervalMs) {
+      lookCount = performance.now()
       const there = await stat(file).catch(() => undefined)
       if (there?.ino !== inode) await shut()
     }
@@ -87,8 +87,8 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   }
 
   const writeBatch = async (lines: readonly string[]): Promise<void> => {
-    const told = untold
-    const bytes = Buffer.from([...lossOf(told), ...lines].join(''))
+    const count = untold
+    const bytes = Buffer.from([...lossOf(count), ...lines].join(''))
     let into = await current()
     if (size > 0 && size + bytes.length > maxBytes) {
       await putAside()
@@ -98,7 +98,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
     try {
       await writeAll(into, bytes)
       size += bytes.length
-      untold -= told
+      untold -= count
     } catch (error) {
       // Half a record would corrupt the next one: truncate the file to its previous length.
       await into.truncate(before).catch(() => {})
@@ -112,7 +112,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
       for (const line of lines) characters -= line.length
       try {
         await writeBatch(lines)
-        if (failing) log('info', 'the audit log is written again', { file, lost })
+        if (failing) log('info', 'the audit log is written again', { file, lost: lostCount })
         failing = false
       } catch (error) {
         lose(lines.length)
@@ -124,7 +124,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   }
 
   const lose = (count: number): void => {
-    lost += count
+    lostCount += count
     untold += count
   }
 
@@ -151,27 +151,27 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
       work()
     },
     get lost() {
-      return lost
+      return lostCount
     },
     close: async () => {
       await working
       await shut()
-      if (lost > 0) log('warn', 'records of the audit log were lost', { file, lost })
+      if (lostCount > 0) log('warn', 'records of the audit log were lost', { file, lost: lostCount })
     },
   }
 }
 
 /** Opens a file for appending, which only its owner can read from then on. */
 async function openOwn(file: string) {
-  const opened = await open(file, flags, mode)
+  const handle = await open(file, flags, mode)
   try {
-    const stats = await opened.stat()
+    const stats = await handle.stat()
     if (!stats.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
     // An existing file may have been readable by others.
-    if ((stats.mode & 0o077) !== 0) await opened.chmod(mode)
-    return { opened, stats }
+    if ((stats.mode & 0o077) !== 0) await handle.chmod(mode)
+    return { opened: handle, stats }
   } catch (error) {
-    await opened.close()
+    await handle.close()
     throw error
   }
 }

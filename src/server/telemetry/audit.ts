@@ -79,7 +79,7 @@ type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'version' | 'com
 
 /** Creates functions that record the operations of one principal. */
 function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
-  const record = (verb: AuditRecord['verb'], uri: string | undefined, begun: number, answered: Answered): void => {
+  const record = (verb: AuditRecord['verb'], uri: string | undefined, start: number, answered: Answered): void => {
     const agreed = revision()
     audit({
       time: new Date().toISOString(),
@@ -91,7 +91,7 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
       ...defined({ uri }),
       outcome: 'ok',
       ...answered,
-      ms: Math.round((performance.now() - begun) * 10) / 10,
+      ms: Math.round((performance.now() - start) * 10) / 10,
     })
   }
 
@@ -102,13 +102,13 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
     work: Promise<T>,
     facts: (answer: T) => Answered,
   ): Promise<T> => {
-    const begun = performance.now()
+    const start = performance.now()
     try {
       const answer = await work
-      record(verb, uri, begun, facts(answer))
+      record(verb, uri, start, facts(answer))
       return answer
     } catch (error) {
-      record(verb, uri, begun, { outcome: options?.signal?.aborted ? 'cancelled' : outcomeOf(error) })
+      record(verb, uri, start, { outcome: options?.signal?.aborted ? 'cancelled' : outcomeOf(error) })
       throw error
     }
   }
@@ -127,8 +127,8 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
         html: () => recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
       },
     }),
-    call: (given, context, report) =>
-      recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
+    call: (args, context, report) =>
+      recorded('call', tool.name, context, tool.call(args, context, report), ({ failed }) =>
         failed === true ? { outcome: 'failed' } : {},
       ),
   }
@@ -153,7 +153,7 @@ export function auditedView(view: View, audit: Audit, facts: AuditedFacts): View
   return {
     ...view,
     mounts: (options) =>
-      recorded('mounts', undefined, options, view.mounts(options), (found) => ({ items: found.length })),
+      recorded('mounts', undefined, options, view.mounts(options), (resources) => ({ items: resources.length })),
     list: (query, options) => recorded('list', undefined, options, view.list(query, options), itemsOf),
     templates: (query, options) => recorded('templates', undefined, options, view.templates(query, options), itemsOf),
     read: (uri, options) => {
@@ -209,14 +209,14 @@ function auditedSubscription(
       return subscription.uris
     },
     add: async (uris, options) => {
-      const begun = performance.now()
+      const start = performance.now()
       try {
         const honoured = await subscription.add(uris, options)
-        const heard = new Set(honoured)
-        for (const uri of uris) record('subscribe', uri, begun, { outcome: heard.has(uri) ? 'ok' : 'unheard' })
+        const honouredUris = new Set(honoured)
+        for (const uri of uris) record('subscribe', uri, start, { outcome: honouredUris.has(uri) ? 'ok' : 'unheard' })
         return honoured
       } catch (error) {
-        for (const uri of uris.slice(0, 1)) record('subscribe', uri, begun, { outcome: outcomeOf(error) })
+        for (const uri of uris.slice(0, 1)) record('subscribe', uri, start, { outcome: outcomeOf(error) })
         throw error
       }
     },

@@ -34,7 +34,7 @@ export function createMeter() {
   return {
     count: (name: MeterName, by = 1) => void counts.set(name, (counts.get(name) ?? 0) + by),
     /** Registers a function that reads the current value of a gauge. */
-    gauge: (name: MeterName, read: () => number) => void gauges.set(name, read),
+    gauge: (name: MeterName, readValue: () => number) => void gauges.set(name, readValue),
     read: (): Readonly<Record<MeterName, number>> =>
       Object.fromEntries(names.map((name) => [name, gauges.get(name)?.() ?? counts.get(name) ?? 0])) as Record<
         MeterName,

@@ -46,8 +46,8 @@ function connectorSearch(view: View): Tool {
       },
     }),
     annotations: readOnlyHints,
-    call: async (given, context) => {
-      const query = createArgumentReader(given, searchInput).required('query', 1000)
+    call: async (input, context) => {
+      const query = createArgumentReader(input, searchInput).required('query', 1000)
       const { structured } = await inner.call({ query, limit: maxHits }, context)
       const hits = (structured?.results ?? []) as readonly JsonObject[]
       const results = new Map(
@@ -76,8 +76,8 @@ function connectorFetch(view: View): Tool {
       metadata: { type: 'object', additionalProperties: { type: 'string' } },
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const id = createArgumentReader(given, fetchInput).required('id')
+    call: async (input, { signal }) => {
+      const id = createArgumentReader(input, fetchInput).required('id')
       const { contents } = await readAsText(view, id, signal)
       const [first] = contents
       if (first === undefined) throw notFound('nothing is there')
@@ -90,8 +90,8 @@ function connectorFetch(view: View): Tool {
         ...(contents.some((content) => 'text' in content) ? {} : { note: 'This is not text.' }),
         ...part.metadata,
       }
-      const named = title ?? name ?? titleFromUri(id)
-      return asJson({ id, title: named, text: part.text, url: urlOf(link, id), metadata })
+      const titleText = title ?? name ?? titleFromUri(id)
+      return asJson({ id, title: titleText, text: part.text, url: urlOf(link, id), metadata })
     },
   }
 }
@@ -111,7 +111,7 @@ async function readAsText(view: View, id: string, signal: AbortSignal): Promise<
 
 /** Replaces streams by empty bytes, and ends them unread: bytes are of no use to a model here. */
 async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResult> {
-  const read = await Promise.all(
+  const resourceContents = await Promise.all(
     contents.map(async (content): Promise<ResourceContent> => {
       if (!('stream' in content)) return content
       const { stream, length: _, ...facts } = content
@@ -119,19 +119,19 @@ async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResu
       return { ...facts, bytes: new Uint8Array() }
     }),
   )
-  return { contents: read, cache }
+  return { contents: resourceContents, cache }
 }
 
 /** Cuts a text that is too long at the end of a line, and returns the id of the rest. */
 function cutDocumentText(whole: string, id: string) {
   if (whole.length <= maxTextLength) return { text: whole, metadata: {} }
   const end = whole.lastIndexOf('\n', maxTextLength - 1) + 1 || maxTextLength
-  const shown = whole.slice(0, end).toWellFormed()
-  const lines = shown.split('\n').length
+  const beginning = whole.slice(0, end).toWellFormed()
+  const lines = beginning.split('\n').length
   const [, document, first = '1'] = /^([^?]*)(?:\?lines=(\d+)-)?$/.exec(id) ?? []
-  const isCutAtLine = document !== undefined && shown.endsWith('\n')
+  const isCutAtLine = document !== undefined && beginning.endsWith('\n')
   const next = isCutAtLine ? { next: `${document}?lines=${Number(first) - 1 + lines}-` } : {}
-  return { text: shown, metadata: { truncated: 'true', ...next } }
+  return { text: beginning, metadata: { truncated: 'true', ...next } }
 }
 
 /** Returns the web page of a document for people: its link, or its own URI if that is an http or https URL. Empty when there is none. */

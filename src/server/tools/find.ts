@@ -47,8 +47,8 @@ export function searchInResourceTool(view: View): Tool {
       notes: linesSchema,
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }, report) => {
-      const args = createArgumentReader(given, findInput)
+    call: async (input, { signal }, report) => {
+      const args = createArgumentReader(input, findInput)
       const cursor = args.text('cursor')
       // The library for patterns is large, and few servers need it.
       const { grep } = await import('../../text/grep.ts')

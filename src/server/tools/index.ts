@@ -49,8 +49,8 @@ function explorerTool(view: View, app: ToolApp): Tool {
     }),
     annotations: readOnlyHints,
     app,
-    call: async (given, { signal }) => {
-      const uri = createArgumentReader(given, input).text('uri')
+    call: async (documentInput, { signal }) => {
+      const uri = createArgumentReader(documentInput, input).text('uri')
       const { entries, hasMore } =
         uri === undefined
           ? first({ items: await view.mounts({ signal }) }, maxEntries)
@@ -81,8 +81,8 @@ async function listChildrenOrSelf(view: View, uri: string, signal: AbortSignal) 
     const end = uri.lastIndexOf('/') + 1
     const beside = await view.directory({ uri: uri.slice(0, end) }, { signal }).catch(fallbackTo(undefined))
     // If the first page of the directory does not list the resource, its facts are left out.
-    const found = beside?.items.find((one) => one.uri === uri)
-    return { entries: [found ?? { uri, name: uri.slice(end) }], hasMore: false }
+    const resource = beside?.items.find((one) => one.uri === uri)
+    return { entries: [resource ?? { uri, name: uri.slice(end) }], hasMore: false }
   }
 }
 
@@ -137,8 +137,8 @@ function listTool(view: View): Tool {
       nextCursor: { type: 'string' },
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const args = createArgumentReader(given, listInput)
+    call: async (input, { signal }) => {
+      const args = createArgumentReader(input, listInput)
       const limit = args.count('limit', limits)
       const cursor = args.text('cursor')
       const { items, nextCursor } = await takePart(
@@ -146,9 +146,9 @@ function listTool(view: View): Tool {
         cursor,
         limit,
       )
-      const found = cursor === undefined ? await view.templates({}, { signal }) : undefined
-      const templates = found?.items.slice(0, maxTemplates) ?? []
-      const hasMore = (found?.items.length ?? 0) > maxTemplates || found?.nextCursor !== undefined
+      const page = cursor === undefined ? await view.templates({}, { signal }) : undefined
+      const templates = page?.items.slice(0, maxTemplates) ?? []
+      const hasMore = (page?.items.length ?? 0) > maxTemplates || page?.nextCursor !== undefined
       const lines = [
         ...(items.length === 0 ? ['There are no resources here.'] : items.map(formatResourceLine)),
         ...(templates.length === 0 ? [] : ['', 'URIs can also be made of these templates:']),
@@ -198,8 +198,8 @@ function browseTool(view: View): Tool {
       nextCursor: { type: 'string' },
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const args = createArgumentReader(given, browseInput)
+    call: async (input, { signal }) => {
+      const args = createArgumentReader(input, browseInput)
       const limit = args.count('limit', limits)
       const uri = args.text('uri')
       const cursor = args.text('cursor')
@@ -253,7 +253,7 @@ export function changedTools(view: View): readonly Tool[] {
   return changed === undefined ? [] : [changedTool(changed)]
 }
 
-function changedTool(changed: NonNullable<View['changed']>): Tool {
+function changedTool(findChanges: NonNullable<View['changed']>): Tool {
   return {
     name: 'what_changed',
     title: 'Changes since an earlier call',
@@ -274,28 +274,32 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       unavailable: { type: 'array', items: { type: 'string' } },
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const args = createArgumentReader(given, changedInput)
+    call: async (input, { signal }) => {
+      const args = createArgumentReader(input, changedInput)
       const since = args.text('since', 100)
       const query = { ...defined({ since, uri: args.text('uri') }), limit: args.count('limit', changedLimits) }
-      const found = await changed(query, { signal })
+      const resources = await findChanges(query, { signal })
       const linesOf = (word: string, some: readonly ChangedResource[]) => some.map(({ uri }) => `- ${word}  ${uri}`)
       const lines = [
-        ...linesOf('created', found.created),
-        ...linesOf('updated', found.updated),
-        ...linesOf('deleted', found.deleted),
+        ...linesOf('created', resources.created),
+        ...linesOf('updated', resources.updated),
+        ...linesOf('deleted', resources.deleted),
       ]
       const text = [
-        ...(found.unknown ? ['The earlier state is too old or unknown: the changes since then are not known.'] : []),
-        ...(lines.length > 0 ? lines : since === undefined || found.unknown ? [] : ['Nothing has changed.']),
-        ...(found.more === 0 ? [] : [`Further changes are left out (${found.more}): ask for more, or for one uri.`]),
-        ...(found.unversioned === 0
+        ...(resources.unknown
+          ? ['The earlier state is too old or unknown: the changes since then are not known.']
+          : []),
+        ...(lines.length > 0 ? lines : since === undefined || resources.unknown ? [] : ['Nothing has changed.']),
+        ...(resources.more === 0
           ? []
-          : [`Resources of which it is not known whether they changed: ${found.unversioned}.`]),
-        ...found.unavailable.map((address) => `${address} does not answer now: its changes are reported later.`),
-        `For the next call: since ${found.since}`,
+          : [`Further changes are left out (${resources.more}): ask for more, or for one uri.`]),
+        ...(resources.unversioned === 0
+          ? []
+          : [`Resources of which it is not known whether they changed: ${resources.unversioned}.`]),
+        ...resources.unavailable.map((address) => `${address} does not answer now: its changes are reported later.`),
+        `For the next call: since ${resources.since}`,
       ]
-      return { text: text.join('\n'), structured: { ...found } }
+      return { text: text.join('\n'), structured: { ...resources } }
     },
   }
 }

@@ -84,8 +84,8 @@ export function readTool(view: View): Tool {
       more: { type: 'integer', description: 'The number of contents that are left out.' },
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const args = createArgumentReader(given, readInput)
+    call: async (input, { signal }) => {
+      const args = createArgumentReader(input, readInput)
       const uri = args.required('uri')
       const lines = rangeIn(args.text('lines', 40), 'lines', 1)
       const bytes = rangeIn(args.text('bytes', 40), 'bytes', 0)
@@ -98,47 +98,47 @@ export function readTool(view: View): Tool {
           '"since" is for a whole resource. Leave out "lines" and "bytes", and the query (?) of "uri".',
           'argument',
         )
-      const asked = since === undefined ? uri : `${uri}?since=${encodeURIComponent(since)}`
-      const { contents, part } = await readPart(view, asked, { lines, bytes }, signal)
-      const shown: ToolContent[] = []
-      let left = most
+      const requestUri = since === undefined ? uri : `${uri}?since=${encodeURIComponent(since)}`
+      const { contents, part } = await readPart(view, requestUri, { lines, bytes }, signal)
+      const toolContents: ToolContent[] = []
+      let remaining = most
       for (const content of contents.slice(0, maxContents)) {
         const one = withVersion(
-          show(await collectContent({ ...content, ...(since === undefined ? {} : { uri }) }), part, left),
+          show(await collectContent({ ...content, ...(since === undefined ? {} : { uri }) }), part, remaining),
           content,
         )
-        left = Math.max(0, left - estimateTokens(one.text))
-        shown.push(one)
+        remaining = Math.max(0, remaining - estimateTokens(one.text))
+        toolContents.push(one)
       }
-      const outline = shown.flatMap((one) => one.outline ?? [])
-      const more = contents.length - shown.length
+      const outline = toolContents.flatMap((one) => one.outline ?? [])
+      const more = contents.length - toolContents.length
       const structured = {
         uri,
-        contents: shown.map((one) => one.structured),
-        estimatedTokens: most - left,
+        contents: toolContents.map((one) => one.structured),
+        estimatedTokens: most - remaining,
         ...(outline.length === 0 ? {} : { outline }),
         ...(more === 0 ? {} : { more }),
       }
       return {
-        text: shown.map((one) => one.text).join('\n\n'),
+        text: toolContents.map((one) => one.text).join('\n\n'),
         structured,
-        blocks: shown.flatMap(({ block }) => (block === undefined ? [] : [block])),
+        blocks: toolContents.flatMap(({ block }) => (block === undefined ? [] : [block])),
       }
     },
   }
 }
 
 /** Adds the version of a text that is shown whole, and the state of an answer to `since`. */
-function withVersion(shown: ToolContent, { version, meta }: ResourceContent): ToolContent {
+function withVersion(content: ToolContent, { version, meta }: ResourceContent): ToolContent {
   const delta = meta?.[metaKeys.delta] as DeltaMetadata | undefined
-  const isWhole = shown.structured.truncated !== true && 'text' in shown.structured
-  const told = {
+  const isWhole = content.structured.truncated !== true && 'text' in content.structured
+  const facts = {
     ...(isWhole && version !== undefined && (delta !== undefined || version.startsWith('sha256.')) ? { version } : {}),
     ...(delta === undefined ? {} : defined({ state: delta.state, reason: delta.reason })),
   }
-  const text = delta?.state === 'unchanged' ? '[Nothing has changed since this version.]' : shown.text
+  const text = delta?.state === 'unchanged' ? '[Nothing has changed since this version.]' : content.text
   const unknown = delta?.reason === 'unknown' ? '[The version is too old or unknown: this is the whole text.]\n' : ''
-  return { ...shown, structured: { ...shown.structured, ...told }, text: `${unknown}${text}` }
+  return { ...content, structured: { ...content.structured, ...facts }, text: `${unknown}${text}` }
 }
 
 interface Range {
@@ -173,22 +173,22 @@ async function readPart(
   { lines, bytes }: { lines: Range | undefined; bytes: Range | undefined },
   signal: AbortSignal,
 ): Promise<{ readonly contents: readonly ResourceContent[]; readonly part: RequestedPart }> {
-  const asked = lines ?? bytes
+  const range = lines ?? bytes
   const unit = bytes === undefined ? 'lines' : 'bytes'
-  const cut = defined({ lines, bytes })
-  const query = asked && `${unit}=${asked.first}-${asked.last ?? ''}`
+  const partQuery = defined({ lines, bytes })
+  const query = range && `${unit}=${range.first}-${range.last ?? ''}`
   if (query !== undefined && !uri.includes('?')) {
-    const found = await inParts(view, `${uri}?${query}`, signal)
-    if (found !== undefined) return found
+    const answer = await inParts(view, `${uri}?${query}`, signal)
+    if (answer !== undefined) return answer
   }
   try {
-    const keep = asked === undefined
-    return { contents: (await view.read(uri, { signal, keep })).contents, part: { cut, unit, from: 1 } }
+    const keep = range === undefined
+    return { contents: (await view.read(uri, { signal, keep })).contents, part: { cut: partQuery, unit, from: 1 } }
   } catch (error) {
-    if (!isResourceError(error, 'too-large') || asked !== undefined || uri.includes('?')) throw error
-    const found = await inParts(view, `${uri}?lines=1-${firstLineCount}`, signal)
-    if (found === undefined) throw error
-    return found
+    if (!isResourceError(error, 'too-large') || range !== undefined || uri.includes('?')) throw error
+    const answer = await inParts(view, `${uri}?lines=1-${firstLineCount}`, signal)
+    if (answer === undefined) throw error
+    return answer
   }
 }
 
@@ -196,9 +196,9 @@ async function readPart(
 async function inParts(view: View, uri: string, signal: AbortSignal) {
   try {
     const { contents } = await view.read(uri, { signal })
-    const told = contents[0]?.meta?.[metaKeys.part]
-    if (typeof told !== 'object' || told === null) return undefined
-    const { unit, first, next } = told as { unit?: unknown; first?: unknown; next?: unknown }
+    const partFacts = contents[0]?.meta?.[metaKeys.part]
+    if (typeof partFacts !== 'object' || partFacts === null) return undefined
+    const { unit, first, next } = partFacts as { unit?: unknown; first?: unknown; next?: unknown }
     const behind = typeof next === 'string' ? { next } : {}
     const part: RequestedPart = {
       cut: {},
@@ -235,31 +235,31 @@ function showText(
   part: RequestedPart,
   most: number,
 ): ToolContent {
-  const chosen = choose(text, part)
-  const fits = lengthOfTokens(chosen.text, most)
-  const isCut = fits < chosen.text.length
+  const chosenRange = choose(text, part)
+  const fits = lengthOfTokens(chosenRange.text, most)
+  const isCut = fits < chosenRange.text.length
   // Cut after a whole line, if one fits.
-  const end = isCut ? chosen.text.lastIndexOf('\n', fits - 1) + 1 || fits : fits
-  const shown = chosen.text.slice(0, end).toWellFormed()
-  const last = chosen.line + Math.max(0, countLines(shown) - 1)
-  const next = isCut ? nextOf(shown, chosen, last) : part.next
+  const end = isCut ? chosenRange.text.lastIndexOf('\n', fits - 1) + 1 || fits : fits
+  const beginning = chosenRange.text.slice(0, end).toWellFormed()
+  const last = chosenRange.line + Math.max(0, countLines(beginning) - 1)
+  const next = isCut ? nextOf(beginning, chosenRange, last) : part.next
   const isByLines = part.unit === 'lines'
-  const lines = isByLines ? { firstLine: chosen.line, lastLine: last } : {}
+  const lines = isByLines ? { firstLine: chosenRange.line, lastLine: last } : {}
   const outline =
-    isCut && isByLines ? outlineEntries(chosen.text.split('\n'), facts.uri, facts.mimeType, maxOutline) : []
-  const entries = outline.map((one) => ({ ...one, line: one.line + chosen.line - 1 }))
+    isCut && isByLines ? outlineEntries(chosenRange.text.split('\n'), facts.uri, facts.mimeType, maxOutline) : []
+  const entries = outline.map((one) => ({ ...one, line: one.line + chosenRange.line - 1 }))
   const range = isByLines
-    ? `lines ${chosen.line} to ${last}${chosen.total === undefined ? '' : ` of ${chosen.total}`}`
+    ? `lines ${chosenRange.line} to ${last}${chosenRange.total === undefined ? '' : ` of ${chosenRange.total}`}`
     : 'a part'
   const words = [
-    shown,
+    beginning,
     ...(next === undefined ? [] : [`[This is not all of ${facts.uri}: ${range}. Ask for ${next} for what follows.]`]),
     ...(entries.length === 0 ? [] : ['[Outline]', ...entries.map(({ line, text: heading }) => `${line}: ${heading}`)]),
   ]
-  const total = chosen.total === undefined ? {} : { totalLines: chosen.total }
+  const total = chosenRange.total === undefined ? {} : { totalLines: chosenRange.total }
   const more = next === undefined ? {} : { next }
   return {
-    structured: { ...facts, text: shown, ...lines, ...total, truncated: next !== undefined, ...more },
+    structured: { ...facts, text: beginning, ...lines, ...total, truncated: next !== undefined, ...more },
     text: words.join('\n'),
     outline: entries,
   }
@@ -284,14 +284,14 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Reque
     throw invalid(`"lines" begins after the end of the text, which has ${count} lines.`, 'range')
   const rows = text.split('\n')
   const before = rows.slice(0, lines.first - 1).map((row) => `${row}\n`)
-  const chosen = rows.slice(lines.first - 1, lines.last).join('\n')
-  return { text: chosen, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }
+  const lineText = rows.slice(lines.first - 1, lines.last).join('\n')
+  return { text: lineText, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }
 }
 
 /** Returns the parameter for the rest: by lines, or by bytes within a line. */
-function nextOf(shown: string, { byte }: ChosenRange, last: number): string {
-  const isWhole = shown.endsWith('\n')
-  return isWhole || byte === undefined ? `lines=${last + 1}-` : `bytes=${byte + Buffer.byteLength(shown)}-`
+function nextOf(text: string, { byte }: ChosenRange, last: number): string {
+  const isWhole = text.endsWith('\n')
+  return isWhole || byte === undefined ? `lines=${last + 1}-` : `bytes=${byte + Buffer.byteLength(text)}-`
 }
 
 function countLines(text: string): number {

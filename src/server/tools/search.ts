@@ -69,8 +69,8 @@ export function searchTool(view: View): Tool {
       ...freshnessSchema,
     }),
     annotations: readOnlyHints,
-    call: async (given, { signal }) => {
-      const args = createArgumentReader(given, searchInput)
+    call: async (input, { signal }) => {
+      const args = createArgumentReader(input, searchInput)
       const query = args.required('query', 1000)
       const limit = args.count('limit', limits)
       const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
@@ -82,44 +82,44 @@ export function searchTool(view: View): Tool {
       // If only the stored results of tools have a search, nothing else is indexed: search names as well.
       const hasIndex = mounts.some(({ address }) => !address.startsWith(spillPrefix))
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
-      const asked: FoundQuery = {
+      const searchQuery: FoundQuery = {
         query,
         // All searches together return about `limit` hits.
         limit: Math.ceil(limit / mounts.length),
         ...defined({ mount, mime, path, since }),
         ...(args.flag('fresh') ? { fresh: true } : {}),
       }
-      const found = await Promise.all(
+      const searchAnswers = await Promise.all(
         mounts
           .filter(({ uriTemplate }) => after === undefined || uriTemplate in after)
           .map(async (mount) => ({
             mount,
-            ...(await searchInMount(view, mount, asked, after?.[mount.uriTemplate], signal)),
+            ...(await searchInMount(view, mount, searchQuery, after?.[mount.uriTemplate], signal)),
           })),
       )
-      const [failed] = found.filter(({ error }) => error !== undefined)
-      if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
-      const answers = found.flatMap(({ mount, found: one }) => (one === undefined ? [] : [{ mount, ...one }]))
-      const shown = preferWordHits(answers)
-      const hits = unique(shown.flatMap((one) => one.hits))
+      const [failure] = searchAnswers.filter(({ error }) => error !== undefined)
+      if (failure !== undefined && searchAnswers.every(({ error }) => error !== undefined)) throw failure.error
+      const answers = searchAnswers.flatMap(({ mount, found: one }) => (one === undefined ? [] : [{ mount, ...one }]))
+      const result = preferWordHits(answers)
+      const hits = unique(result.flatMap((one) => one.hits))
       const freshness = freshnessOf(answers)
       const notes = new Set([
-        ...(asked.fresh && freshness.fresh !== true ? [staleNote] : []),
-        ...shown.flatMap((one) => one.notes),
-        ...(answers.length < found.length ? [unavailableNote] : []),
+        ...(searchQuery.fresh && freshness.fresh !== true ? [staleNote] : []),
+        ...result.flatMap((one) => one.notes),
+        ...(answers.length < searchAnswers.length ? [unavailableNote] : []),
         ...(all.length > mounts.length ? [tooManyNote] : []),
       ])
       const next = Object.fromEntries(
-        shown.flatMap((one) => (one.next === undefined ? [] : [[one.mount.uriTemplate, one.next]])),
+        result.flatMap((one) => (one.next === undefined ? [] : [[one.mount.uriTemplate, one.next]])),
       )
       const best = [...hits.sort((a, b) => b.score - a.score).map(resultOf), ...names].slice(
         0,
         hasIndex ? undefined : limit,
       )
       if (!hasIndex) notes.add(noIndex)
-      const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
-      const told = Object.keys(next).length === 0 ? undefined : encodeCursor(next)
-      return formatSearchAnswer(query, best, [...notes], told, fallback, freshness)
+      const fallback = result.find((one) => one.fallback !== undefined)?.fallback
+      const cursor = Object.keys(next).length === 0 ? undefined : encodeCursor(next)
+      return formatSearchAnswer(query, best, [...notes], cursor, fallback, freshness)
     },
   }
 }
@@ -199,12 +199,12 @@ function resultOf(hit: FoundHit): Result {
 
 /** Returns the searches in the view: at least one more than are queried, if there are more. */
 async function mountsIn(view: View, signal: AbortSignal): Promise<readonly SearchMount[]> {
-  const found: SearchMount[] = []
+  const mounts: SearchMount[] = []
   for await (const { items } of iteratePages((query) => view.templates(query, { signal }), { maxPages })) {
-    found.push(...findSearchMounts(items))
-    if (found.length > maxMounts) break
+    mounts.push(...findSearchMounts(items))
+    if (mounts.length > maxMounts) break
   }
-  return found
+  return mounts
 }
 
 /** Queries one search. Returns its failure as a value, so that the other searches still answer. */
@@ -219,10 +219,10 @@ async function searchInMount(
     const uri = mount.uriOf(after === undefined ? query : { ...query, after })
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
-    const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
-    return found === undefined
+    const answer = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
+    return answer === undefined
       ? { error: invalid('The search of the mount gave no valid answer.', 'unreadable') }
-      : { found }
+      : { found: answer }
   } catch (error) {
     signal.throwIfAborted()
     if (!isResourceError(error)) throw error
@@ -251,13 +251,13 @@ interface Result {
 /** Returns the resources that have all the words in their name, title, description or URI, with matches in the name first. */
 async function byName(view: View, query: string, limit: number, signal: AbortSignal): Promise<readonly Result[]> {
   const words = splitFilterWords(query).slice(0, maxWords)
-  const found: Result[] = []
+  const results: Result[] = []
   for await (const { items } of iteratePages((page) => view.list(page, { signal }), { maxPages })) {
     for (const resource of items) {
       const score = scoreOf(resource, words)
       if (score === 0) continue
       const { uri, name, title, description, mimeType } = resource
-      found.push({
+      results.push({
         uri,
         document: uri,
         name: title ?? name,
@@ -267,7 +267,7 @@ async function byName(view: View, query: string, limit: number, signal: AbortSig
       })
     }
   }
-  return found.sort((a, b) => b.score - a.score).slice(0, limit)
+  return results.sort((a, b) => b.score - a.score).slice(0, limit)
 }
 
 function scoreOf({ uri, name, title = '', description = '' }: Resource, words: readonly string[]): number {

@@ -109,12 +109,12 @@ export function encodeCursor(value: unknown): string {
 /**
  * Returns the value that a cursor holds.
  *
- * @param read Returns undefined, or throws, for a value that the tool has not put in.
+ * @param parseValue Returns undefined, or throws, for a value that the tool has not put in.
  * @throws ResourceError `invalid` for a cursor that the tool has not given.
  */
-export function decodeCursor<T>(cursor: string, read: (value: unknown) => T | undefined): T {
+export function decodeCursor<T>(cursor: string, parseValue: (value: unknown) => T | undefined): T {
   try {
-    const value = read(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    const value = parseValue(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
     if (value !== undefined) return value
   } catch {
     // The error is thrown below.

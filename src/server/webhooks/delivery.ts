@@ -63,7 +63,7 @@ export function createWebhookSender({
     body: string,
     number: number,
   ): Promise<PostResult> => {
-    const begun = performance.now()
+    const start = performance.now()
     const { id: subscription, principal, name, endpoint, signer } = to
     const { url } = endpoint
     const origin = originOf(url)
@@ -72,7 +72,7 @@ export function createWebhookSender({
     const posted: PostResult = 'refused' in ran ? { fault: 'timeout' } : ran.value
     const outcome = 'fault' in posted ? posted.fault : 'ok'
     const facts = { time: new Date().toISOString(), subscription, principal, outcome }
-    const ms = Math.round(performance.now() - begun)
+    const ms = Math.round(performance.now() - start)
     onDelivery?.({ ...facts, origin, name, message, kind, attempt: number, ms })
     audit?.({ ...facts, transport: 'http', verb: 'webhook', uri: origin, ms })
     return posted

@@ -73,40 +73,50 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
 
   const subscribe = async (call: MethodCall): Promise<MethodResult> => {
     const { params, view, signal, caller } = call
-    const asked = parseRequestedSubscription(params, dialect)
+    const subscription = parseRequestedSubscription(params, dialect)
     const principal = principalOf(call)
     const { delivery, endpoint } = parseDelivery(params, unsupported)
     const secret = requiredString(delivery, 'secret')
     const signer = createSigner(secret)
     const lifetime = lifetimeIn(params, lifetimes)
-    const reader = await asked.type.open(view, asked.given, { signal })
-    const { name } = asked.type
-    const id = subscriptionId(principal, endpoint, name, asked.given)
+    const reader = await subscription.type.open(view, subscription.given, { signal })
+    const { name } = subscription.type
+    const id = subscriptionId(principal, endpoint, name, subscription.given)
     registry.refuseTooMany(id, principal)
     await verify({ id, name, principal, endpoint, signer })
-    const first = await beginningOf(reader, asked.cursor, asked.maxAgeMs, signal)
+    const first = await beginningOf(reader, subscription.cursor, subscription.maxAgeMs, signal)
     const until = Math.min(Date.now() + lifetime, caller?.expires ?? Number.POSITIVE_INFINITY)
     const { credential } = caller ?? {}
     const isKept = credential !== undefined && caller?.isRestorable === true
-    const facts = isKept ? { given: asked.given, url: endpoint.text, secret, credential } : undefined
+    const facts = isKept ? { given: subscription.given, url: endpoint.text, secret, credential } : undefined
     // A concurrent request may have created the subscription meanwhile.
-    const known = registry.get(id)
-    if (known !== undefined) {
-      const status = toDeliveryStatus(known)
-      known.signer.replace(secret)
-      registry.refresh(known, { reader, until }, caller, facts)
+    const current = registry.get(id)
+    if (current !== undefined) {
+      const status = toDeliveryStatus(current)
+      current.signer.replace(secret)
+      registry.refresh(current, { reader, until }, caller, facts)
       // The refreshed subscription keeps its position, so events that the endpoint has not received yet are still sent.
       await keeper.written()
-      return answerOf(known, false, status)
+      return answerOf(current, false, status)
     }
     registry.refuseTooMany(id, principal)
     const { position, isTruncated } = first
-    const made = { id, name, principal, endpoint, signer, reader, until, position, maxAgeMs: asked.maxAgeMs }
+    const newSubscription = {
+      id,
+      name,
+      principal,
+      endpoint,
+      signer,
+      reader,
+      until,
+      position,
+      maxAgeMs: subscription.maxAgeMs,
+    }
     try {
-      const added = registry.add(made, caller, facts)
+      const subscription = registry.add(newSubscription, caller, facts)
       // Answer only when the subscription is stored: the client then finds it even after a crash.
       await keeper.written()
-      return answerOf(added, isTruncated)
+      return answerOf(subscription, isTruncated)
     } catch (error) {
       throw toExhaustedError(error, dialect)
     }
@@ -115,7 +125,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
   /** Continues a subscription, with the rights that its caller has now; ends it if the credentials are no longer valid. */
   const resume = async (one: KeptSubscription, { callerOf, viewOf }: SubscriptionService): Promise<void> => {
     const { id, name, principal, position } = one
-    const type = eventTypes.find((known) => known.name === name)
+    const type = eventTypes.find((eventType) => eventType.name === name)
     if (type === undefined || one.until <= Date.now()) return keeper.remove(id)
     const receiver = { id, name, principal, endpoint: parseCallbackUrl(one.url), signer: createSigner(one.secret) }
     const caller = await callerOf(one.credential)
@@ -141,10 +151,10 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     },
     unsubscribe: async (call) => {
       const { params } = call
-      const asked = parseRequestedSubscription(params, dialect)
+      const subscription = parseRequestedSubscription(params, dialect)
       const principal = principalOf(call)
       const { endpoint } = parseDelivery(params, unsupported)
-      const one = registry.get(subscriptionId(principal, endpoint, asked.type.name, asked.given))
+      const one = registry.get(subscriptionId(principal, endpoint, subscription.type.name, subscription.given))
       if (one === undefined) throw eventError(dialect, 'notFound', { kind: 'subscription' })
       registry.remove(one)
       return {}

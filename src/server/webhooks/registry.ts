@@ -38,10 +38,10 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
   const subscriptions = new Map<string, WebhookSubscription>()
   const facts = new WeakMap<WebhookSubscription, NonNullable<KeptFacts>>()
   const keep = (one: WebhookSubscription): void => {
-    const known = facts.get(one)
-    if (known === undefined || one.over.signal.aborted) return
+    const savedFacts = facts.get(one)
+    if (savedFacts === undefined || one.over.signal.aborted) return
     const { id, name, principal, until, position } = one
-    const { given, url, secret, credential } = known
+    const { given, url, secret, credential } = savedFacts
     keeper.put({ id, name, principal, until, position, given, url, secret, credential })
   }
   const end = (one: WebhookSubscription): void => {
@@ -81,9 +81,9 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
       stop()
     }
   }
-  const keepFor = (one: WebhookSubscription, given: KeptFacts): void => {
-    if (given === undefined) return
-    facts.set(one, given)
+  const keepFor = (one: WebhookSubscription, newFacts: KeptFacts): void => {
+    if (newFacts === undefined) return
+    facts.set(one, newFacts)
     keep(one)
   }
   const countOf = (principal: string) => [...subscriptions.values()].filter((one) => one.principal === principal).length
@@ -105,29 +105,29 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
      * @throws ResourceError `invalid` (reason `too-many`) from `reader.follow`, whose limits count the subscriptions of every
      * kind. The limits of webhooks are those of `refuseTooMany`.
      */
-    add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): WebhookSubscription => {
-      const made: WebhookSubscription = {
+    add: (beginning: Beginning, caller: Caller | undefined, newFacts: KeptFacts): WebhookSubscription => {
+      const subscription: WebhookSubscription = {
         ...{ ...beginning, isActive: true, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
         ...{ news: createAutoResetEvent(), over: new AbortController(), release: () => {} },
       }
-      made.release = hold(made, caller)
-      subscriptions.set(made.id, made)
-      keepFor(made, given)
-      void run(made)
-      return made
+      subscription.release = hold(subscription, caller)
+      subscriptions.set(subscription.id, subscription)
+      keepFor(subscription, newFacts)
+      void run(subscription)
+      return subscription
     },
     /** Continues a subscription with the rights of its caller now. */
     refresh: (
-      known: WebhookSubscription,
+      subscription: WebhookSubscription,
       next: Pick<WebhookSubscription, 'reader' | 'until'>,
       caller: Caller | undefined,
-      given: KeptFacts,
+      newFacts: KeptFacts,
     ): void => {
-      known.release()
-      Object.assign(known, next, { isActive: true })
-      known.release = hold(known, caller)
-      known.news.set()
-      keepFor(known, given)
+      subscription.release()
+      Object.assign(subscription, next, { isActive: true })
+      subscription.release = hold(subscription, caller)
+      subscription.news.set()
+      keepFor(subscription, newFacts)
     },
     /** Ends all running subscriptions without notifying their endpoints. They stay stored, for the next process. */
     close: (): void => {

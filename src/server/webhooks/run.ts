@@ -55,13 +55,13 @@ export function createEventDelivery({ sender, dialect, log, clean, remove, onTak
     for (let more = true; more; ) {
       const { signal } = to.over
       const page = { limit: 100, ...(to.maxAgeMs === undefined ? {} : { maxAgeMs: to.maxAgeMs }) }
-      const read = await to.reader.since(to.position, page, { signal })
+      const eventPage = await to.reader.since(to.position, page, { signal })
       to.maxAgeMs = undefined
-      if (read.gap) {
-        const outcome = await tellGap(to, read.occurrences.length === 0 ? read.position : to.position)
+      if (eventPage.gap) {
+        const outcome = await tellGap(to, eventPage.occurrences.length === 0 ? eventPage.position : to.position)
         if (outcome !== 'taken') return outcome
       }
-      for (const one of read.occurrences) {
+      for (const one of eventPage.occurrences) {
         if (signal.aborted) return 'failed'
         const cursor = one.position()
         const data = JSON.parse(
@@ -75,9 +75,9 @@ export function createEventDelivery({ sender, dialect, log, clean, remove, onTak
         if (outcome !== 'taken') return outcome
         to.position = cursor
       }
-      to.position = read.position
-      if (read.gap || read.occurrences.length > 0) onTaken(to)
-      more = read.more
+      to.position = eventPage.position
+      if (eventPage.gap || eventPage.occurrences.length > 0) onTaken(to)
+      more = eventPage.more
     }
     return 'taken'
   }

@@ -48,8 +48,8 @@ export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: LifetimeLi
 }
 
 /** Returns an id, which is the same for the same caller, endpoint, type and arguments. The id gives no access. */
-export function subscriptionId(principal: string, { text }: CallbackUrl, name: string, given: JsonObject): string {
-  const key = JSON.stringify([principal, text, name, sorted(given)])
+export function subscriptionId(principal: string, { text }: CallbackUrl, name: string, args: JsonObject): string {
+  const key = JSON.stringify([principal, text, name, sorted(args)])
   return `sub_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
 }
 

@@ -27,8 +27,11 @@ export function createEndpointVerification({ attempt }: WebhookSender, dialect: 
     const key = JSON.stringify([to.principal, to.endpoint.text])
     if ((verified.get(key) ?? 0) > Date.now()) return
     const { host } = to.endpoint.url
-    const known = hosts.get(host)
-    const recent = known !== undefined && known.since > Date.now() - minuteMs ? known : { since: Date.now(), count: 0 }
+    const verification = hosts.get(host)
+    const recent =
+      verification !== undefined && verification.since > Date.now() - minuteMs
+        ? verification
+        : { since: Date.now(), count: 0 }
     hosts.set(host, recent)
     if (++recent.count > maxVerifications)
       throw eventError(dialect, 'exhausted', { limit: 'verifications', max: maxVerifications })

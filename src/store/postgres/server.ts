@@ -174,12 +174,12 @@ const heartbeatIntervalMs = 10_000
 /**
  * Creates a listener to the notifications of a channel. It keeps one connection for all of them, as long as anybody watches.
  *
- * @param told Called when the connection is lost, and when it is back.
+ * @param onConnected Called when the connection is lost, and when it is back.
  */
 export function createNotificationListener(
   server: ReturnType<typeof createStorePool>,
   channel: string,
-  told: (connected: boolean) => void,
+  onConnected: (connected: boolean) => void,
 ) {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
   /** Resolves when there is a connection, or when the first attempt has failed. After a failure, later writes are reported late. */
@@ -202,20 +202,20 @@ export function createNotificationListener(
 
   const run = async (signal: AbortSignal, tried: () => void) => {
     let wait: number = retryMs.first
-    for (let lost = false; !signal.aborted; ) {
+    for (let isLost = false; !signal.aborted; ) {
       const connected = await hear(signal, () => {
         // Notifications in between are unknown.
-        if (lost) {
+        if (isLost) {
           news.tellAll()
-          told(true)
+          onConnected(true)
         }
         wait = retryMs.first
         tried()
       })
       tried()
       if (signal.aborted) return
-      if (connected || !lost) told(false)
-      lost = true
+      if (connected || !isLost) onConnected(false)
+      isLost = true
       await sleep(wait * (0.5 + Math.random()), signal)
       wait = Math.min(wait * 2, retryMs.most)
     }
@@ -252,9 +252,9 @@ export function createNotificationListener(
 
   return {
     watch: async (collection: string, signal: AbortSignal): Promise<AsyncIterable<RowChange>> => {
-      const heard = news.listen(collection, signal)
+      const changes = news.listen(collection, signal)
       await tried
-      return heard
+      return changes
     },
     close: async () => {
       const { ended } = running ?? {}

@@ -29,32 +29,32 @@ export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<
       const below = keys.filter((key) => key.endsWith('/'))
       const ends = below.map((key) => prefixUpperBound(key) ?? '')
       const values = [name, single, below, ends, batch]
-      const [found] = await ask(`select ${schema}.remove_texts($1, $2, $3, $4, $5) as done`, values)
-      return found?.done === true
+      const [row] = await ask(`select ${schema}.remove_texts($1, $2, $3, $4, $5) as done`, values)
+      return row?.done === true
     },
     textsList: async (name, { prefix = '', after = '', mimeType = null, limit }) => {
       const end = prefix === '' ? null : (prefixUpperBound(prefix) ?? null)
-      const found = await ask(
+      const rows = await ask(
         `select key, version, edition from ${schema}.texts where home = ${home} and key > $2 and key >= $3
          and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
         [name, after, prefix, end, limit, mimeType],
       )
-      return found.map(parseListRow)
+      return rows.map(parseListRow)
     },
     textsEntries: async (name, after, limit) => {
-      const found = await ask(
+      const rows = await ask(
         `select id, key, mount, parts, length from ${schema}.texts where home = ${home} and id > $2 order by id limit $3`,
         [name, after, limit],
       )
-      return found.map(readEntry)
+      return rows.map(readEntry)
     },
     textsIds: async (name) => {
-      const found = await ask(`select id from ${schema}.texts where home = ${home} order by id`, [name])
-      return found.map(({ id }) => Number(id))
+      const rows = await ask(`select id from ${schema}.texts where home = ${home} order by id`, [name])
+      return rows.map(({ id }) => Number(id))
     },
     textsMimeTypes: async (name, among) => {
       // Jumps from each value to the next (loose index scan): there are few values with many rows each.
-      const found = await ask(
+      const rows = await ask(
         `with recursive types(mime) as (
            select min(mime) from ${schema}.texts where home = ${home}
            union all select (select min(t.mime) from ${schema}.texts t where t.home = ${home} and t.mime > types.mime) from types
@@ -70,35 +70,35 @@ export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<
          } order by mime`,
         [name, ...(among === undefined ? [] : setValues(among))],
       )
-      return found.map(({ mime }) => String(mime))
+      return rows.map(({ mime }) => String(mime))
     },
     textsCounts: async (name, terms, among) => {
       const within = among === undefined ? '' : `and ${inSetSql('p.text', '$3', '$4')}`
-      const found = await ask(
+      const rows = await ask(
         `select (select count(*) from ${schema}.parts p where p.terms @@ ${termQuerySql(home, 'w.term', false)} ${within}) as n
          from unnest($2::text[]) with ordinality w(term, i) order by w.i`,
         [name, terms, ...(among === undefined ? [] : setValues(among))],
       )
-      return found.map(({ n }) => Number(n))
+      return rows.map(({ n }) => Number(n))
     },
     ...findingOn(ask, schema, home),
     textsRead: async (name, ids) => {
-      const found = await ask(
+      const rows = await ask(
         `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text, t.parts
          from unnest($2::bigint[]) with ordinality w(id, i) join ${schema}.parts p on p.id = w.id
          join ${schema}.texts t on t.id = p.text and t.home = ${home} order by w.i`,
         [name, ids],
       )
-      return found.map(readPart)
+      return rows.map(readPart)
     },
     textsSize: async (name, model) => {
-      const [found] = await ask(
+      const [row] = await ask(
         `select h.texts, h.parts, h.length, h.bytes, h.revision, h.tableoid::bigint as opening,
            (select count(*) from ${schema}.vectors v where v.home = h.id and ($2::text is null or v.model = $2)) as embedded
          from ${schema}.homes h where h.name = $1`,
         [name, model ?? null],
       )
-      return readSize(found ?? {})
+      return readSize(row ?? {})
     },
     ...vectorsOn(ask, schema, home),
   }
@@ -116,12 +116,12 @@ function findingOn(
     },
     textsWeigh: async (name, query) => {
       const { sql, values } = findSql(schema, home, name, query)
-      const found = await ask(
+      const rows = await ask(
         `select f.id, f.weight, t.key, t.mount, t.parts from (${sql}) f join ${schema}.parts p on p.id = f.id
          join ${schema}.texts t on t.id = p.text order by f.weight desc, f.id`,
         values,
       )
-      return found.map(readWeighed)
+      return rows.map(readWeighed)
     },
   }
 }
@@ -131,14 +131,14 @@ type VectorOperations = Pick<AsPromises<TextOperations>, 'textsUnembedded' | 'te
 function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOperations {
   return {
     textsUnembedded: async (name, model, after, limit) => {
-      const found = await ask(
+      const rows = await ask(
         `select p.id, p.value from ${schema}.parts p join ${schema}.texts t on t.id = p.text
          where t.home = ${home} and p.id > $3
            and not exists (select 1 from ${schema}.vectors v where v.part = p.id and v.model = $2)
          order by p.id limit $4`,
         [name, model, after, limit],
       )
-      return found.map(({ id, value }) => ({ id: Number(id), value: String(value) }))
+      return rows.map(({ id, value }) => ({ id: Number(id), value: String(value) }))
     },
     textsEmbed: async (name, model, vectors) => {
       await ask(`select ${schema}.embed($1, $2, $3, $4)`, [
@@ -149,12 +149,12 @@ function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOpera
       ])
     },
     textsVectors: async (name, model, after, limit) => {
-      const found = await ask(
+      const rows = await ask(
         `select v.position, v.part, v.vector, p.text from ${schema}.vectors v join ${schema}.parts p on p.id = v.part
          where v.home = ${home} and v.model = $2 and v.position > $3 order by v.position limit $4`,
         [name, model, after, limit],
       )
-      return found.map(({ position, part, text, vector }: PostgresRow) => ({
+      return rows.map(({ position, part, text, vector }: PostgresRow) => ({
         order: Number(position),
         id: Number(part),
         text: Number(text),
@@ -196,7 +196,7 @@ function setValues({ bits, first }: TextSet): readonly [Buffer, number] {
 
 function findSql(schema: string, home: string, name: string, { terms, where, among, limit }: PartQuery) {
   const values: unknown[] = [name]
-  const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`
+  const value = (value: unknown, type: string) => `$${values.push(value)}::${type}`
   const [bits, first] = among === undefined ? [] : setValues(among)
   const isSeen = among === undefined ? '' : `and ${inSetSql('p.text', value(bits, 'bytea'), value(first, 'bigint'))}`
   const lists = [false, true].map((prefix) => {

@@ -28,31 +28,31 @@ interface CachedTerms {
 export function createLookupCache() {
   const homes = new Map<number, CachedTerms>()
   const keptOf = ({ id, revision }: Version): CachedTerms => {
-    const found = homes.get(id)
-    if (found?.revision === revision) return found
+    const terms = homes.get(id)
+    if (terms?.revision === revision) return terms
     const fresh: CachedTerms = { revision, counts: new Map(), lists: new Map(), bytes: 0 }
     homes.set(id, fresh)
     return fresh
   }
   const sizeOf = (ids: SortedIds) => Math.max(ids.byteLength, most.few)
-  const keep = (kept: CachedTerms, match: string, found: SortedIds): SortedIds => {
-    const size = sizeOf(found)
-    if (size > most.bytes / 4) return found
-    for (const [oldest, ids] of kept.lists) {
-      if (kept.bytes + size <= most.bytes) break
-      kept.lists.delete(oldest)
-      kept.bytes -= sizeOf(ids)
+  const keep = (terms: CachedTerms, match: string, sortedIds: SortedIds): SortedIds => {
+    const size = sizeOf(sortedIds)
+    if (size > most.bytes / 4) return sortedIds
+    for (const [oldest, ids] of terms.lists) {
+      if (terms.bytes + size <= most.bytes) break
+      terms.lists.delete(oldest)
+      terms.bytes -= sizeOf(ids)
     }
-    kept.lists.set(match, found)
-    kept.bytes += size
-    return found
+    terms.lists.set(match, sortedIds)
+    terms.bytes += size
+    return sortedIds
   }
   const recall = ({ lists }: CachedTerms, match: string): SortedIds | undefined => {
-    const known = lists.get(match)
-    if (known === undefined) return undefined
+    const cachedIds = lists.get(match)
+    if (cachedIds === undefined) return undefined
     lists.delete(match)
-    lists.set(match, known)
-    return known
+    lists.set(match, cachedIds)
+    return cachedIds
   }
   return {
     /** Returns the number of parts with each token. `find` counts the tokens that are not cached, if there are any. */
@@ -64,24 +64,24 @@ export function createLookupCache() {
       const { counts } = keptOf(home)
       const unknown = tokens.filter((token) => !counts.has(token))
       if (unknown.length === 0) return tokens.map((token) => counts.get(token) ?? 0)
-      const found = find(unknown)
-      const fresh = new Map(unknown.map((token, index) => [token, found[index] ?? 0]))
+      const ids = find(unknown)
+      const fresh = new Map(unknown.map((token, index) => [token, ids[index] ?? 0]))
       const all = tokens.map((token) => fresh.get(token) ?? counts.get(token) ?? 0)
       if (counts.size + fresh.size > most.counts) counts.clear()
       for (const [token, count] of fresh) counts.set(token, count)
       return all
     },
     ids: (home: Version, match: string, find: () => SortedIds): SortedIds => {
-      const kept = keptOf(home)
-      const known = recall(kept, match)
-      if (known !== undefined) return known
-      const found = find()
-      return found.byteLength < most.few ? found : keep(kept, match, found)
+      const terms = keptOf(home)
+      const cachedIds = recall(terms, match)
+      if (cachedIds !== undefined) return cachedIds
+      const ids = find()
+      return ids.byteLength < most.few ? ids : keep(terms, match, ids)
     },
     /** Like `ids`, but also caches short lists: these are slow to find, because a long list has to be filtered for them. */
     chosen: (home: Version, match: string, find: () => SortedIds): SortedIds => {
-      const kept = keptOf(home)
-      return recall(kept, match) ?? keep(kept, match, find())
+      const terms = keptOf(home)
+      return recall(terms, match) ?? keep(terms, match, find())
     },
   }
 }
@@ -95,17 +95,17 @@ export type TextParts = readonly [text: number, first: number, count: number]
 /**
  * Finds the text of each part. All texts are loaded once, and then only new ones, because ids are never reused.
  *
- * @param read Returns texts after an id, in the order of their ids.
+ * @param readPart Returns texts after an id, in the order of their ids.
  * @param count Returns the number of all texts.
  */
-export function createTextParts(read: (after: number, limit: number) => readonly TextParts[], count: () => number) {
+export function createTextParts(readPart: (after: number, limit: number) => readonly TextParts[], count: () => number) {
   const revisions = new Map<number, number>()
   /** Sorted by the ids of the texts, which is also the order of the ids of their parts, because a single writer makes both. */
   let owners: TextParts[] = []
 
   const catchUp = () => {
     for (;;) {
-      const some = read(owners.at(-1)?.[0] ?? 0, limits.rows)
+      const some = readPart(owners.at(-1)?.[0] ?? 0, limits.rows)
       for (const owner of some) owners.push(owner)
       if (some.length < limits.rows) return
     }
@@ -124,16 +124,16 @@ export function createTextParts(read: (after: number, limit: number) => readonly
     },
     /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
     within: (parts: SortedIds, set: TextSet): SortedIds => {
-      const found = parts.slice()
+      const ids = parts.slice()
       let count = 0
       let at = 0
       for (const part of parts) {
         at = lastNotAfter(owners, part, at)
         const owner = owners[at]
         if (owner !== undefined && part >= owner[1] && part < owner[1] + owner[2] && isInSet(set, owner[0]))
-          found[count++] = part
+          ids[count++] = part
       }
-      return found.slice(0, count)
+      return ids.slice(0, count)
     },
   }
 }

@@ -55,11 +55,11 @@ const loadFaults: readonly (readonly [pattern: RegExp, why: (name: string) => st
 export function loadFaultOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   for (const [pattern, why] of loadFaults) {
-    const found = pattern.exec(error.message)
-    if (found !== null) return why(found[1] ?? '')
+    const match = pattern.exec(error.message)
+    if (match !== null) return why(match[1] ?? '')
   }
   if (!('code' in error && error.code === 'ERR_DLOPEN_FAILED')) return undefined
   // The message begins with the path of the file.
-  const [, said] = /^.*: ([^/\n]+)$/m.exec(error.message) ?? []
-  return `the system refuses it${said === undefined ? '' : ` (${said})`}.`
+  const [, message] = /^.*: ([^/\n]+)$/m.exec(error.message) ?? []
+  return `the system refuses it${message === undefined ? '' : ` (${message})`}.`
 }

@@ -157,10 +157,10 @@ function checkTables(database: Database, wasClosed: boolean): void {
     .all(Number(wasClosed))
   for (const name of ['sqlite_schema', ...tables.map((table) => String(table.name))]) {
     const quoted = `"${name.replaceAll('"', '""')}"`
-    const found = String(database.prepare(`pragma quick_check(${quoted})`).get()?.quick_check)
-    if (found === 'ok') continue
+    const report = String(database.prepare(`pragma quick_check(${quoted})`).get()?.quick_check)
+    if (report === 'ok') continue
     // A page that could not be read proves no damage: the next read may succeed.
-    const code = Number(/error code=(\d+)/.exec(found)?.[1] ?? 11)
+    const code = Number(/error code=(\d+)/.exec(report)?.[1] ?? 11)
     throw (code & 0xff) === 11 ? storeError('damaged', 'a page') : storeError('gone', `SQLite ${code}`)
   }
 }
@@ -185,13 +185,13 @@ function make(file: string): void {
 
 /** Throws if there is anything but a regular file, and removes the permissions of other users. A missing file is allowed. */
 function checkOwn(name: string): void {
-  const found = look(name)
-  if (found === undefined) return
-  if (!found.isFile()) {
-    const what = found.isSymbolicLink() ? 'a symbolic link' : 'not a file'
+  const stats = look(name)
+  if (stats === undefined) return
+  if (!stats.isFile()) {
+    const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a file'
     throw valueError(`The path ${name} of the store is ${what}. Remove it, or name another file.`, 'configuration')
   }
-  if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
+  if ((stats.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
 }
 
 function look(name: string): Stats | undefined {
@@ -200,16 +200,16 @@ function look(name: string): Stats | undefined {
 
 /** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string | undefined {
-  const found = lstatSync(file, { throwIfNoEntry: false, bigint: true })
-  return found === undefined ? undefined : `${found.dev}:${found.ino}`
+  const stats = lstatSync(file, { throwIfNoEntry: false, bigint: true })
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`
 }
 
 /** Renames the file, and only then its write-ahead log, because SQLite ignores a log without its file. */
 function putAside(file: string, warn: WarnOperator): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
-  const kept = `${file}.damaged-${stamp}`
-  for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${kept}${end}`)
-  warn(`The file of the store was damaged. It was renamed to ${kept}, and a new one was created. Check the disk.`)
+  const movedFile = `${file}.damaged-${stamp}`
+  for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${movedFile}${end}`)
+  warn(`The file of the store was damaged. It was renamed to ${movedFile}, and a new one was created. Check the disk.`)
 }
 
 /**

@@ -82,11 +82,11 @@ function createTexts(database: Database): TextOperations {
       transaction(database, () => {
         let home = find(name)
         if (home === undefined) return false
-        const found = keys.flatMap((key) => {
+        const rows = keys.flatMap((key) => {
           if (!key.endsWith('/')) return statements.old.all(home?.id ?? 0, key)
           return statements.below.all(home?.id ?? 0, key, prefixUpperBound(key) ?? '', batch)
         })
-        const doomed = new Map(found.map((text) => [Number(text.id), text]))
+        const doomed = new Map(rows.map((text) => [Number(text.id), text]))
         const some = [...doomed.values()].slice(0, batch)
         if (some.length === 0) return false
         for (const text of some) home = drop(home, text)
@@ -98,8 +98,8 @@ function createTexts(database: Database): TextOperations {
         .all(name, after, prefix, prefix === '' ? null : (prefixUpperBound(prefix) ?? null), limit, mimeType)
         .map(parseListRow),
     textsEntries: (name, after, limit) => {
-      const found = parseJsonList(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
-      return (found as readonly (readonly [number, string, string, number, number])[]).map(
+      const jsonList = parseJsonList(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
+      return (jsonList as readonly (readonly [number, string, string, number, number])[]).map(
         ([id, key, mount, parts, length]): TextEntry => ({ id, key, mount, parts, length }),
       )
     },
@@ -128,9 +128,9 @@ function createTexts(database: Database): TextOperations {
       return { ...size, opening, embedded: Number(statements.embedded.get(id, model ?? null)?.n ?? 0) }
     },
     textsUnembedded: (name, model, after, limit) =>
-      statements.unembedded.all(find(name)?.id ?? 0, model, after, limit).map((found) => {
-        checkPart(found)
-        return { id: Number(found.id), value: String(found.value) }
+      statements.unembedded.all(find(name)?.id ?? 0, model, after, limit).map((row) => {
+        checkPart(row)
+        return { id: Number(row.id), value: String(row.value) }
       }),
     textsEmbed: (name, model, vectors) =>
       transaction(database, () => {
@@ -196,20 +196,20 @@ const mostOwners = 2000
  */
 function createOwnerTexts(database: Database, statements: TextStatements) {
   const version = database.prepare('pragma data_version')
-  const known = new Map<number, OwnerText>()
-  let seen: SqliteValue | undefined
+  const texts = new Map<number, OwnerText>()
+  let bytes: SqliteValue | undefined
   return (ids: readonly number[]): ReadonlyMap<number, OwnerText> => {
     const now = version.get()?.data_version
-    if (now !== seen || known.size > mostOwners) known.clear()
-    seen = now
-    const missing = [...new Set(ids)].filter((id) => !known.has(id))
+    if (now !== bytes || texts.size > mostOwners) texts.clear()
+    bytes = now
+    const missing = [...new Set(ids)].filter((id) => !texts.has(id))
     for (const [id, home, sum, ...values] of missing.length === 0 ? [] : statements.textsOf(JSON.stringify(missing))) {
       if (sumOf(values) !== sum) throw storeError('damaged', 'a text')
       const [key, , , mount] = values
       const text = { home: Number(home), key: String(key), mount: String(mount), value: String(values.at(-1)) }
-      known.set(Number(id), { ...text, parts: Number(values[8]) })
+      texts.set(Number(id), { ...text, parts: Number(values[8]) })
     }
-    return known
+    return texts
   }
 }
 

@@ -32,8 +32,8 @@ export function createRows(database: Database): RowOperations {
 
   return {
     get: (collection, key) => {
-      const found = statements.get.get(collection, key, Date.now())
-      return found === undefined ? undefined : decodeRow(found)
+      const row = statements.get.get(collection, key, Date.now())
+      return row === undefined ? undefined : decodeRow(row)
     },
     put: (collection, row, condition) =>
       transaction(database, () => {
@@ -44,16 +44,16 @@ export function createRows(database: Database): RowOperations {
         if (!holds(condition, live)) return undefined
         const revision = nextRevision(home, now)
         const created = live === undefined ? now : Number(live.created)
-        const written = writtenRow(row, { revision, created, modified: now })
+        const newRow = writtenRow(row, { revision, created, modified: now })
         const terms = JSON.stringify(row.terms)
-        statements.put.run(...sqliteRowValues(home.id, written, terms))
+        statements.put.run(...sqliteRowValues(home.id, newRow, terms))
         if (terms !== (old?.terms ?? '[]')) {
           if (old !== undefined) statements.removeTerms.run(home.id, row.key, String(old.terms))
           statements.addTerms.run(home.id, row.key, terms)
         }
         const bytes = home.bytes + row.value.byteLength - Number(old?.bytes ?? 0)
         save({ ...home, revision, rows: home.rows + (old === undefined ? 1 : 0), bytes })
-        return written
+        return newRow
       }),
     delete: (collection, key, condition) =>
       transaction(database, () => {
@@ -105,8 +105,8 @@ export function createRows(database: Database): RowOperations {
         const revision = nextRevision(home, Date.now())
         save({ ...home, revision, removed: revision })
       }),
-    changes: (known) =>
-      Object.entries(known).flatMap(([collection, revision]) => {
+    changes: (revisions) =>
+      Object.entries(revisions).flatMap(([collection, revision]) => {
         const home = find(collection) ?? { id: 0, revision: 0, removed: 0 }
         if (home.revision === revision) return []
         const isAnything = revision < 0 || home.removed > revision || home.revision < revision
@@ -133,8 +133,8 @@ export function createCollectionLookup<Of>(
   homeOf: (found: SqliteRow) => Of,
 ) {
   const find = (name: string): Of | undefined => {
-    const found = home.get(name)
-    return found === undefined ? undefined : homeOf(found)
+    const row = home.get(name)
+    return row === undefined ? undefined : homeOf(row)
   }
   const findOrMake = (name: string): Of => {
     const found = find(name)
@@ -208,8 +208,8 @@ function sealOf(values: readonly SqliteValue[]): number {
 }
 
 /** @throws ResourceError `internal` if the row is damaged. */
-function decodeRow(found: SqliteRow): Row {
-  const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
+function decodeRow(row: SqliteRow): Row {
+  const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = row
   const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)
   const isWhole = value === undefined || (value instanceof Uint8Array && crc32(value) === sum)
   if (!isWhole || sealOf(values) !== seal) throw storeError('damaged', 'a row')

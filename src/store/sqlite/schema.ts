@@ -112,8 +112,8 @@ export function migrate(database: Database, steps: readonly string[] = migration
   if (readPragma(database, 'application_id') === applicationId && readPragma(database, 'user_version') === version)
     return
   transaction(database, () => {
-    const found = readSchemaVersion(database, version)
-    for (const step of steps.slice(found)) database.exec(step)
+    const schemaVersion = readSchemaVersion(database, version)
+    for (const step of steps.slice(schemaVersion)) database.exec(step)
     database.exec(`pragma application_id = ${applicationId}`)
     database.exec(`pragma user_version = ${version}`)
   })
@@ -124,13 +124,13 @@ function readSchemaVersion(database: Database, version: number): number {
   const isEmpty = database.prepare('select count(*) as n from sqlite_schema').get()?.n === 0
   if (owner !== applicationId && !(owner === 0 && isEmpty))
     throw valueError('The file of the store is a database of another program. Name another file.', 'configuration')
-  const found = readPragma(database, 'user_version')
-  if (found > version)
+  const value = readPragma(database, 'user_version')
+  if (value > version)
     throw valueError(
-      `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${version}. Update hikidashi, or name another file.`,
+      `A newer hikidashi wrote the store: its version is ${value}, and this hikidashi reads up to ${version}. Update hikidashi, or name another file.`,
       'configuration',
     )
-  return found
+  return value
 }
 
 function readPragma(database: Database, pragma: 'application_id' | 'user_version'): number {

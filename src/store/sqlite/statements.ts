@@ -168,7 +168,7 @@ export function prepareTexts(database: Database) {
 /** Returns the SQL that selects, from parts given as JSON, the ones that pass a filter. */
 export function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
   const values: SqliteValue[] = []
-  const value = (given: SqliteValue) => `?${values.push(given) + 1}`
+  const value = (bytes: SqliteValue) => `?${values.push(bytes) + 1}`
   const conditions = [
     ...(mounts === undefined ? [] : [`t.mount in (select value from json_each(${value(JSON.stringify(mounts))}))`]),
     ...(mimeType === undefined

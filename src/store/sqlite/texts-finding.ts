@@ -38,7 +38,7 @@ function idsOfList(ids: readonly number[]): SortedIds {
 
 /** Looks up terms in the index: the ids of the parts that have a term, and how many there are. */
 function createLookup(statements: TextStatements) {
-  const known = createLookupCache()
+  const lookupCache = createLookupCache()
   const owners = createTextParts(
     (after, limit) => parseJsonList(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
     () => Number(statements.howMany.get()?.n),
@@ -48,15 +48,15 @@ function createLookup(statements: TextStatements) {
   const lookUp = (match: string): SortedIds =>
     idsOfList(parseJsonList(statements.ids.get(match)?.ids) as readonly number[])
   const idsOf = (home: TextCollection, match: string, among: TextSet | undefined) => {
-    if (among === undefined) return known.ids(home, match, () => lookUp(match))
-    return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
+    if (among === undefined) return lookupCache.ids(home, match, () => lookUp(match))
+    return lookupCache.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
   }
   const chosenOf = (home: TextCollection, match: string, among: TextSet) => {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
   const totalsOf = (home: TextCollection, tokens: readonly string[], beginnings: readonly string[]) =>
-    known.counts(home, tokens, (unknown) => {
+    lookupCache.counts(home, tokens, (unknown) => {
       const found = new Map<string, number>()
       const shared = beginnings.filter((beginning) => unknown.some((token) => token.startsWith(beginning)))
       for (const beginning of shared)
@@ -84,7 +84,7 @@ function createLookup(statements: TextStatements) {
         return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
       })
     }
-    return known.counts(
+    return lookupCache.counts(
       home,
       tokens.map((token) => before + token),
       find,
@@ -128,8 +128,8 @@ export function createPartSearch(
     const { sql, values } = filterSql(where)
     for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
       const some = all.slice(start, start + sifted)
-      const found = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
-      const ids = new Set(parseJsonList(found?.ids) as readonly number[])
+      const row = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
+      const ids = new Set(parseJsonList(row?.ids) as readonly number[])
       passed.push(...some.filter(({ id }) => ids.has(id)))
     }
     return passed.slice(0, limit)
@@ -153,10 +153,10 @@ export function createPartSearch(
     textsWeigh: (name, query) => {
       const home = find(name)
       if (home === undefined) return []
-      const found = sift(home, query)
-      const texts = parseJsonList(statements.textsOfParts.get(JSON.stringify(found.map(({ id }) => id)))?.texts)
+      const candidates = sift(home, query)
+      const texts = parseJsonList(statements.textsOfParts.get(JSON.stringify(candidates.map(({ id }) => id)))?.texts)
       return (texts as readonly (readonly [number, string, string, number])[]).map(([at, key, mount, parts]) => {
-        const { id = 0, sum = 0 } = found[at] ?? {}
+        const { id = 0, sum = 0 } = candidates[at] ?? {}
         return { id, weight: sum, key, mount, parts }
       })
     },

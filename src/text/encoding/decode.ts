@@ -186,8 +186,8 @@ const others: Readonly<Record<string, (bytes: Uint8Array, strict?: 'strict') => 
  * `ibm855`, `utf-32le` and `utf-32be`. Undefined for an unknown name.
  */
 export function encodingLabel(name: string): string | undefined {
-  const written = name.trim().toLowerCase()
-  const label = aliases[written] ?? written
+  const labelText = name.trim().toLowerCase()
+  const label = aliases[labelText] ?? labelText
   if (Object.hasOwn(others, label)) return label
   try {
     return new TextDecoder(label).encoding
@@ -263,7 +263,7 @@ let table: Uint16Array | undefined
  */
 function pairs(): Uint16Array {
   if (table !== undefined) return table
-  const made = new Uint16Array(0x10000)
+  const codeTable = new Uint16Array(0x10000)
   const decoder = new TextDecoder('euc-kr')
   const known = new Set<number>()
   for (let lead = 0xa1; lead <= 0xfe; lead++)
@@ -271,7 +271,7 @@ function pairs(): Uint16Array {
       const text = decoder.decode(Uint8Array.of(lead, trail))
       const code = text.charCodeAt(0)
       if (text.length !== 1 || code === 0xfffd || (code >= 0xe000 && code <= 0xf8ff)) continue
-      made[lead * 0x100 + trail] = code
+      codeTable[lead * 0x100 + trail] = code
       known.add(code)
     }
   // The syllables missing from KS X 1001 follow in Unicode order, around its square.
@@ -281,10 +281,10 @@ function pairs(): Uint16Array {
       const inSquare = lead >= 0xa1 && trail >= 0xa1
       if (inSquare || (trail > 0x5a && trail < 0x61) || (trail > 0x7a && trail < 0x81)) continue
       while (known.has(syllable)) syllable++
-      if (syllable <= lastSyllable) made[lead * 0x100 + trail] = syllable++
+      if (syllable <= lastSyllable) codeTable[lead * 0x100 + trail] = syllable++
     }
-  table = made
-  return made
+  table = codeTable
+  return codeTable
 }
 
 /** Decodes EUC-KR; see `decodeBytes` for what `strict` means. */

@@ -233,9 +233,9 @@ export function createEncodingDetector(rules: readonly EncodingRule[], languages
   return (bytes: Uint8Array, path: string, mimeType: string | undefined): string | undefined => {
     const rule = compiled.findLast(({ matches }) => matches(path))?.label
     if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
-    const found = detectEncoding(bytes, ...languages)
+    const encoding = detectEncoding(bytes, ...languages)
     // Valid UTF-8 is certain. Any other encoding is a guess, over which a rule takes precedence.
-    if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
+    if (rule === undefined || (encoding === 'utf-8' && rule !== 'iso-2022-jp')) return encoding
     return bytes.includes(0) && !hasZeros(rule) ? undefined : rule
   }
 }

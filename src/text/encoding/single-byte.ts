@@ -70,19 +70,19 @@ let library: Library | undefined
 export function detectSingleByte(bytes: Uint8Array, expected?: string): string | undefined {
   // Loaded at its first use: its tables have a megabyte.
   library ??= createRequire(import.meta.url)('jschardet') as Library
-  const found = library.detectAll(bytes, options).flatMap(({ encoding, confidence }): SingleByteText[] => {
+  const detections = library.detectAll(bytes, options).flatMap(({ encoding, confidence }): SingleByteText[] => {
     const label = labels[encoding ?? '']
     if (label === undefined) return [{ label, confidence, text: undefined, misplaced: 0 }]
     const text = decodeBytes(bytes, label, 'strict')
     const misplaced = text === undefined ? 1 : misplacedIn(text)
     return misplaced <= mostMisplaced ? [{ label, confidence, text, misplaced }] : []
   })
-  const [best] = found
+  const [best] = detections
   if (best?.label === undefined || best.text === undefined) return undefined
-  const wanted = expected === undefined ? undefined : decodeBytes(bytes, expected, 'strict')
-  const agreed = wanted === undefined ? undefined : found.find(({ text }) => text === wanted)
+  const target = expected === undefined ? undefined : decodeBytes(bytes, expected, 'strict')
+  const agreed = target === undefined ? undefined : detections.find(({ text }) => text === target)
   if (agreed !== undefined && agreed.confidence > best.confidence - leastLead) return expected
-  const next = found.find(({ text, misplaced }) => text !== best.text && misplaced <= best.misplaced)
+  const next = detections.find(({ text, misplaced }) => text !== best.text && misplaced <= best.misplaced)
   const isSure =
     best.confidence >= (expected === undefined ? leastConfidence : leastAgainst) &&
     best.confidence - (next?.confidence ?? 0) >= leastLead
@@ -101,6 +101,6 @@ const wrong =
 function misplacedIn(text: string): number {
   const words = text.match(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu) ?? []
   if (words.join('').length < 2 * words.length) return 1
-  const count = text.match(wrong)?.filter((found) => /[^\0-\x7f]/.test(found)).length ?? 0
+  const count = text.match(wrong)?.filter((text) => /[^\0-\x7f]/.test(text)).length ?? 0
   return count / Math.max(1, text.match(/[^\0-\x7f]/g)?.length ?? 0)
 }

@@ -81,9 +81,9 @@ export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown
 
 /** Returns a completion without the values that contain a secret. */
 export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
-  const kept = values.filter((value) => redactPhrase(value) === value)
-  if (kept.length === values.length) return { values, ...defined({ total, hasMore }) }
-  return { values: kept, ...defined({ hasMore }) }
+  const phrases = values.filter((value) => redactPhrase(value) === value)
+  if (phrases.length === values.length) return { values, ...defined({ total, hasMore }) }
+  return { values: phrases, ...defined({ hasMore }) }
 }
 
 /** Why a content is withheld. `vault`: its file name is that of a file with credentials. */
@@ -151,9 +151,9 @@ export function createCleaner(options: CleanerOptions): Cleaner {
       if ('text' in content) return wholeText(content.text, path, facts, signal, head)
       return wholeBytes('bytes' in content ? content.bytes : await readWholeStream(content), path, facts, signal)
     },
-    parts: async function* (path, read, from, signal, head) {
+    parts: async function* (path, readPiece, from, signal, head) {
       const redact = (window: TextWindow) => redactor.window(window, { path, without }, signal)
-      for await (const part of cleanParts(read, from, redact, head ?? isTableFile(path))) {
+      for await (const part of cleanParts(readPiece, from, redact, head ?? isTableFile(path))) {
         if (typeof part === 'string') {
           yield part
           return
@@ -178,15 +178,15 @@ export function createCleaner(options: CleanerOptions): Cleaner {
     tableHead: string | undefined,
   ): Promise<Content> => {
     const pieces: string[] = []
-    let changed = false
+    let isChanged = false
     for await (const part of cleaner.parts(path, createMemoryReader(Buffer.from(text)), 0, signal, tableHead)) {
       if (typeof part === 'string') return cleaner.withhold(part, path, facts)
       pieces.push(part.text)
-      changed ||= part.changed
+      isChanged ||= part.changed
     }
-    if (changed && mode === 'withhold') return cleaner.withhold('secret', path, facts)
+    if (isChanged && mode === 'withhold') return cleaner.withhold('secret', path, facts)
     const clean = pieces.join('')
-    return { ...factsAfterRemoval(facts, changed), size: Buffer.byteLength(clean), text: clean }
+    return { ...factsAfterRemoval(facts, isChanged), size: Buffer.byteLength(clean), text: clean }
   }
 
   const wholeBytes = async (
@@ -200,17 +200,17 @@ export function createCleaner(options: CleanerOptions): Cleaner {
     if (typeof outcome === 'string') return cleaner.withhold(outcome, path, facts)
     if ('withheld' in outcome) return cleaner.withhold(outcome.withheld, path, facts)
     const clean = scrubber?.scrubBytes(outcome.bytes) ?? outcome.bytes
-    const changed = outcome.changed || clean !== outcome.bytes
-    if (changed && mode === 'withhold') return cleaner.withhold('secret', path, facts)
-    return { ...factsAfterRemoval(facts, changed), size: clean.length, bytes: clean }
+    const isChanged = outcome.changed || clean !== outcome.bytes
+    if (isChanged && mode === 'withhold') return cleaner.withhold('secret', path, facts)
+    return { ...factsAfterRemoval(facts, isChanged), size: clean.length, bytes: clean }
   }
 
   return cleaner
 }
 
 /** Returns the facts of a content; if something was removed from it (`changed`), they say so, and that it may change later. */
-export function factsAfterRemoval(facts: ContentMetadata, changed: boolean): ContentMetadata {
-  if (!changed) return facts
+export function factsAfterRemoval(facts: ContentMetadata, isChanged: boolean): ContentMetadata {
+  if (!isChanged) return facts
   const { immutable: _, ...rest } = facts
   return { ...rest, meta: { ...facts.meta, [redactedKey]: true } }
 }
@@ -260,7 +260,7 @@ interface Clean {
  * @param tableHead The beginning of a table of which the text is the end, or whether the text is a table: later windows get its beginning.
  */
 async function* cleanParts(
-  read: ReadPiece,
+  readPiece: ReadPiece,
   from: number,
   redact: (window: TextWindow) => Promise<CleanPart | TaskFailure>,
   tableHead: string | boolean = false,
@@ -268,8 +268,8 @@ async function* cleanParts(
   let head = typeof tableHead === 'string' ? tableHead : undefined
   for (let at = from; ; ) {
     if (tableHead === true && head === undefined && at > contextBytes)
-      head = (await read(0, maxHeadBytes)).bytes.toString()
-    const piece = await read(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
+      head = (await readPiece(0, maxHeadBytes)).bytes.toString()
+    const piece = await readPiece(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
     const whole = wholeCharacters(piece.bytes)
     // The last bytes of a text are shown even if they are not a complete character.
     const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)

@@ -20,19 +20,19 @@ class WholeOnlyError extends Error {}
 export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   const checkpoints = createPositionCache(0)
 
-  const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
+  const readRange = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const from = checkpoints.before(key, range.start)
     const source = createPieceReader(provider, request, context, from.version)
     const part = createPart(range, from.index)
-    let taken = false
+    let isTaken = false
     for await (const clean of cleaner.parts(request.path, source.read, from.at, context.signal)) {
       const facts = cleaner.facts(source.facts(), request.path)
       if (typeof clean === 'string') return cleaner.withhold(clean, request.path, facts)
       part.add(Buffer.from(clean.text))
-      taken ||= clean.changed
+      isTaken ||= clean.changed
       checkpoints.set(key, { version: source.facts().version, index: part.end(), at: clean.next })
-      if (clean.final || part.full()) return part.content(factsAfterRemoval(facts, taken), clean.final)
+      if (clean.final || part.full()) return part.content(factsAfterRemoval(facts, isTaken), clean.final)
       if (clean.next - from.at > maxScannedBytes) throw tooFar(part.end())
     }
     throw new ResourceError('internal', 'a text ended without its last part')
@@ -42,7 +42,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   return (request: ReadRequest, range: ByteRange, context: Context): Promise<Content | undefined> =>
     readOneVersion(async () => {
       try {
-        return await read(request, range, context)
+        return await readRange(request, range, context)
       } catch (error) {
         if (error instanceof WholeOnlyError) return undefined
         if (error instanceof ChangedError)
@@ -56,7 +56,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
 function createPieceReader(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
   let facts: ContentMetadata = {}
   let expected = version
-  const read: ReadPiece = async (start, end) => {
+  const readPiece: ReadPiece = async (start, end) => {
     const pieces: Buffer[] = []
     let begin = start
     let length = 0
@@ -77,7 +77,7 @@ function createPieceReader(provider: Provider, request: ReadRequest, context: Co
     }
     return { bytes: Buffer.concat(pieces), start: begin, final: true }
   }
-  return { read, facts: () => facts }
+  return { read: readPiece, facts: () => facts }
 }
 
 /** Collects the bytes of a range from the pieces of a redacted text. */
@@ -103,12 +103,12 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
         throw invalid(`The range begins after the end of the text, which has ${at} bytes.`, 'range', { size: at })
       const bytes = Buffer.concat(pieces)
       const characters = wholeCharacters(bytes)
-      const known = final ? { ...facts, size: at } : facts
+      const metadata = final ? { ...facts, size: at } : facts
       // Fewer bytes than a character are not text.
       if (characters.to <= characters.from && bytes.length > 0)
-        return { ...known, range: { start, end: start + bytes.length }, bytes }
+        return { ...metadata, range: { start, end: start + bytes.length }, bytes }
       return {
-        ...known,
+        ...metadata,
         range: { start: start + characters.from, end: start + characters.to },
         text: bytes.toString('utf8', characters.from, characters.to),
       }

@@ -33,7 +33,7 @@ export async function checkMounts(
   findings: CheckReporter,
 ): Promise<void> {
   const { mounts, limit, log, secrets, local } = here
-  const opened: Mount[] = []
+  const openMounts: Mount[] = []
   let isFine = lacking.size === 0
   for (const [i, planned] of mounts.entries()) {
     if (lacking.has(planned.address)) continue
@@ -44,19 +44,19 @@ export async function checkMounts(
     findings.tell('mount', diagnose(report, here))
     isFine &&= !hasProblem(report)
     for (const mount of keep) {
-      opened.push(mount)
+      openMounts.push(mount)
       if (!hasProblem(report)) findings.tell('changes', await checkChanges(mount, planned, here))
     }
   }
   // With authentication, roles come from the tokens of the clients. `mountsHiddenFrom` also closes the mounts.
-  const hidden = await mountsHiddenFrom(local.principal, opened, log)
+  const hiddenMounts = await mountsHiddenFrom(local.principal, openMounts, log)
   if (local.config?.auth === undefined)
-    for (const address of hidden) {
+    for (const address of hiddenMounts) {
       const look = `hikidashi access check ${address}${here.withConfig}`
-      const found = `No client sees ${address}: its access rules hide everything in it from the roles of the configuration.`
+      const finding = `No client sees ${address}: its access rules hide everything in it from the roles of the configuration.`
       findings.tell(
         'rights',
-        warningResult(found, `Correct "roles" in the configuration, or "access" of the mount. To see why: ${look}`),
+        warningResult(finding, `Correct "roles" in the configuration, or "access" of the mount. To see why: ${look}`),
       )
     }
   if (isFine) await checkIndex(here, findings)
@@ -117,19 +117,19 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
       `To change the interval: "refresh" at ${here.positionOf(['mounts', address])}`,
     )
   const watches = await inotifyWatches()
-  const found = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared periodically.`
+  const finding = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared periodically.`
   const fix =
     watches === undefined
       ? 'Leave folders out with "exclude".'
       : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep this setting, write it into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
-  return warningResult(found, fix)
+  return warningResult(finding, fix)
 }
 
 /** Whether the folder of a mount is on a file system that reports no changes on Linux, such as FUSE or NFS. */
 async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean> {
-  const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
-  if (named === undefined || process.platform !== 'linux') return false
-  return statfs(resolveConfigPath(named, folder)).then(
+  const folderName = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
+  if (folderName === undefined || process.platform !== 'linux') return false
+  return statfs(resolveConfigPath(folderName, folder)).then(
     ({ type }) => !isLocalFileSystem(type),
     () => false,
   )
@@ -142,9 +142,9 @@ async function findWatchDegradation(mount: Mount): Promise<Degradation | undefin
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
   const subscription = catalog.view({ id: 'hikidashi-doctor', roles: [] }).subscribe?.(() => {})
   try {
-    const heard = (await subscription?.add([`${address.replace(/\/$/, '')}/`])) ?? []
+    const watchedUris = (await subscription?.add([`${address.replace(/\/$/, '')}/`])) ?? []
     const degradation = catalog.reader(address)?.degraded()
-    return degradation ?? (heard.length === 0 ? 'unavailable' : undefined)
+    return degradation ?? (watchedUris.length === 0 ? 'unavailable' : undefined)
   } finally {
     subscription?.close()
     await catalog.close()
@@ -170,26 +170,26 @@ export async function checkStore(
   { tell, doing }: CheckReporter,
 ): Promise<boolean> {
   const { local, positionOf } = here
-  const kept = storeSettings(local)
-  if (kept === undefined || store === undefined) return false
+  const storeOptions = storeSettings(local)
+  if (storeOptions === undefined || store === undefined) return false
   if (mountsNeedingStore(here).length === 0) return true
   doing('Opening the store')
-  const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
-  const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
-  if (refused !== undefined) {
+  const where = 'sqlite' in storeOptions ? storeOptions.sqlite.file : 'PostgreSQL'
+  const fault = 'sqlite' in storeOptions ? await faultOfFile(storeOptions.sqlite.file) : undefined
+  if (fault !== undefined) {
     const elsewhere = local.config === undefined ? 'set XDG_STATE_HOME' : positionOf(['store', 'sqlite'])
-    const fix = /\(EROFS\)/.test(refused)
+    const fix = /\(EROFS\)/.test(fault)
       ? `The file system is mounted read-only. Keep the store elsewhere: ${elsewhere}`
       : `Let this user write there, or keep the store elsewhere: ${elsewhere}`
-    const { orMemory = false } = 'sqlite' in kept ? kept.sqlite : {}
-    const said = `The store ${where} cannot be opened: ${refused}`
-    tell('store', orMemory ? warningResult(`${said} The index is kept in memory.`, fix) : failedResult(said, fix))
+    const { orMemory = false } = 'sqlite' in storeOptions ? storeOptions.sqlite : {}
+    const finding = `The store ${where} cannot be opened: ${fault}`
+    tell('store', orMemory ? warningResult(`${finding} The index is kept in memory.`, fix) : failedResult(finding, fix))
     return orMemory
   }
   try {
-    const size = 'sqlite' in kept ? await readFileSize(kept.sqlite.file) : undefined
+    const size = 'sqlite' in storeOptions ? await readFileSize(storeOptions.sqlite.file) : undefined
     // A check must not create a missing store.
-    if ('sqlite' in kept && size === undefined) {
+    if ('sqlite' in storeOptions && size === undefined) {
       tell('store', okResult(`${where} is created at the first write`))
       return true
     }
@@ -200,7 +200,7 @@ export async function checkStore(
   } catch (error) {
     if (!isResourceError(error)) throw error
     const fix =
-      'sqlite' in kept
+      'sqlite' in storeOptions
         ? fixOfFile(where, error)
         : `Check that the database is up, and the URL at ${positionOf(['store', 'postgres'])}`
     tell('store', failedResult(`${where}: ${error.message}`, fix))

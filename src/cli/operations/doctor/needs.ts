@@ -29,14 +29,14 @@ export async function checkMachine(
   { tell }: CheckReporter,
   { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
 ): Promise<void> {
-  const wanted = ownPackage().engines.node
-  const found = `Node ${version}, hikidashi ${packageVersion()}, ${platform} ${process.arch}`
+  const nodeRange = ownPackage().engines.node
+  const finding = `Node ${version}, hikidashi ${packageVersion()}, ${platform} ${process.arch}`
   const fix = 'Install Node from https://nodejs.org, or: nvm install 24'
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
-  if (!isWithin(version, wanted)) tell('node', failedResult(`${found}: hikidashi needs Node ${wanted}.`, fix))
-  else if (other === undefined) tell('node', okResult(`${found} (tested with Node ${testedVersions})`))
-  else tell('node', warningResult(`${found}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
+  if (!isWithin(version, nodeRange)) tell('node', failedResult(`${finding}: hikidashi needs Node ${nodeRange}.`, fix))
+  else if (other === undefined) tell('node', okResult(`${finding} (tested with Node ${testedVersions})`))
+  else tell('node', warningResult(`${finding}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {
     const weaker =
       'On Windows hikidashi does not limit the memory of the programs that it starts, and does not check who may read files with secrets.'
@@ -70,15 +70,15 @@ export async function checkSecrets(
   let there = 0
   let isFine = true
   for (const { path, source } of secretsIn(config.mounts, ['mounts'])) {
-    const found = await resolveSecret(source, { folder: config.folder })
-    if ('value' in found) there++
+    const secret = await resolveSecret(source, { folder: config.folder })
+    if ('value' in secret) there++
     else {
       isFine = false
       lacking.push(String(path[1]))
       const isWindows = process.platform === 'win32'
       const set = 'env' in source ? (isWindows ? `set ${source.env}=…` : `export ${source.env}=…`) : undefined
-      const fix = set === undefined ? found.fix : `${set}, then run this again.`
-      tell('secrets', failedResult(`${positionOf(path)}: ${found.message}`, fix))
+      const fix = set === undefined ? secret.fix : `${set}, then run this again.`
+      tell('secrets', failedResult(`${positionOf(path)}: ${secret.message}`, fix))
     }
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
     if (file === undefined || !(await isReadByOthers(file))) continue
@@ -119,21 +119,21 @@ export async function checkPrograms(
   { tell }: CheckReporter,
 ): Promise<readonly string[]> {
   const lacking: string[] = []
-  const found = new Set<string>()
+  const missingNames = new Set<string>()
   for (const mount of mounts) {
-    const needed = programsFor(mount)
-    if (needed === undefined) continue
-    const paths = await Promise.all(needed.names.map((name) => locateProgram(name, mount.folder)))
+    const programs = programsFor(mount)
+    if (programs === undefined) continue
+    const paths = await Promise.all(programs.names.map((name) => locateProgram(name, mount.folder)))
     const path = paths.find((one) => one !== undefined)
-    if (path !== undefined) found.add(path)
+    if (path !== undefined) missingNames.add(path)
     else {
       lacking.push(mount.address)
-      const names = needed.names.join(' or ')
-      const fix = `${needed.fix}\nOr write its absolute path: ${positionOf(['mounts', mount.address, needed.key])}`
+      const names = programs.names.join(' or ')
+      const fix = `${programs.fix}\nOr write its absolute path: ${positionOf(['mounts', mount.address, programs.key])}`
       tell('programs', failedResult(`${mount.address} needs ${names}, which this process cannot find or run.`, fix))
     }
   }
-  if (found.size > 0) tell('programs', okResult([...found].join(', ')))
+  if (missingNames.size > 0) tell('programs', okResult([...missingNames].join(', ')))
   return lacking
 }
 

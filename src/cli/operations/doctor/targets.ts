@@ -40,10 +40,14 @@ export async function checkServer(
   const { examineServer } = await import('../../../client/examine.ts')
   const signal = new AbortController().signal
   const { memoryBytes } = childLimits.remoteCommand()
-  await examineServer(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (check, found) => {
-    doing(`Asking ${where}: ${check}`)
-    tell(check, found)
-  })
+  await examineServer(
+    target,
+    { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log },
+    (check, checkResult) => {
+      doing(`Asking ${where}: ${check}`)
+      tell(check, checkResult)
+    },
+  )
   if ('url' in target) await checkGuard(target.url, tell)
 }
 
@@ -59,10 +63,10 @@ async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   if (status === undefined) return
   if (status >= 400)
     return tell('guard', okResult(`A request with a foreign Host and Origin is refused (HTTP ${status})`))
-  const found =
+  const finding =
     'The server accepts a foreign Host and Origin header: a web page that is open on this machine could read what it serves.'
   const fix = 'Make it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
-  tell('guard', warningResult(found, fix))
+  tell('guard', warningResult(finding, fix))
 }
 
 /** Returns the HTTP status of the answer to `initialize` with given headers; `undefined` if there is no answer. */
@@ -89,8 +93,8 @@ async function checkClock(url: string, tell: ReportCheck): Promise<void> {
     const skew = Date.now() - date
     if (Math.abs(skew) <= maxSkewMs) return
     const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
-    const found = `The clock here is ${words} that of the server: tokens may be refused.`
-    tell('clock', warningResult(found, 'Synchronize both clocks, for example by NTP.'))
+    const finding = `The clock here is ${words} that of the server: tokens may be refused.`
+    tell('clock', warningResult(finding, 'Synchronize both clocks, for example by NTP.'))
   } catch {
     // Another check reports whether the server can be reached.
   }
@@ -117,11 +121,11 @@ export async function checkLocal(
   const { local } = planned
   const { config } = local
   const mounted = pluralize(local.mounts.length, 'mount')
-  const found =
+  const finding =
     config === undefined
       ? 'The current folder has no hikidashi.json, so the folder itself is served. To serve more: hikidashi init'
       : `${config.file}: valid, ${mounted}`
-  findings.tell('configuration', okResult(found))
+  findings.tell('configuration', okResult(finding))
   const absent = config?.absent ?? []
   tellProblems(
     absent.map(({ problem }) => problem),
@@ -150,8 +154,8 @@ export async function checkLocal(
   ])
   reportMissingGit(here, findings)
   await checkOcr(here, findings)
-  const kept = storeSettings(local)
-  const store = kept === undefined ? undefined : createLazyStore(kept, log)
+  const storeOptions = storeSettings(local)
+  const store = storeOptions === undefined ? undefined : createLazyStore(storeOptions, log)
   try {
     const isStored = await checkStore(here, store, findings)
     if (!isStored) for (const address of mountsNeedingStore(here)) lacking.add(address)
@@ -190,8 +194,8 @@ async function positionsIn(file: string | undefined): Promise<CheckContext['posi
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const below = relative(process.cwd(), file)
-  const shown = below.startsWith('..') || isAbsolute(below) ? file : below
-  return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
+  const displayPath = below.startsWith('..') || isAbsolute(below) ? file : below
+  return (path) => `${displayPath}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
 }
 
 /** Checks whether the configuration can be served over HTTP, and to whom. */

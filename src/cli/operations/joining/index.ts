@@ -31,7 +31,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
     if (server === 'unusable') return alone()
     if (server === 'gone') {
       removeStale(path)
-      await new Promise((done) => setTimeout(done, trial.pauseMs))
+      await new Promise((resolve) => setTimeout(resolve, trial.pauseMs))
       continue
     }
     session ??= createRelaySession()
@@ -46,17 +46,17 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
 
 /** Logs which process serves the client, because the events of the client are in the log of that process. */
 function tellJoined(words: readonly string[], pid: number): void {
-  const given = (name: string) =>
+  const valuesOf = (name: string) =>
     words
       .flatMap((word, at) =>
         word === name ? [words[at + 1]] : word.startsWith(`${name}=`) ? [word.slice(name.length + 1)] : [],
       )
       .at(-1)
-  if (['warn', 'error', 'silent'].includes(given('--log-level') ?? '')) return
+  if (['warn', 'error', 'silent'].includes(valuesOf('--log-level') ?? '')) return
   const time = new Date().toISOString()
   const message = 'another hikidashi process on this machine serves this client'
   const line =
-    given('--log-format') === 'json'
+    valuesOf('--log-format') === 'json'
       ? JSON.stringify({ time, level: 'info', message, pid })
       : `${time} info  ${message} pid=${pid}`
   process.stderr.on('error', () => {}).write(`${line}\n`)

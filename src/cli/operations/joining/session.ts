@@ -88,7 +88,7 @@ export function createRelaySession() {
   const opening = createOpening()
   const requests = createRequests()
   const { pending, confirmed, forget } = requests
-  let ended = false
+  let hasEnded = false
   /** The server that gets the messages of the client; undefined while there is none. */
   let server: Writable | undefined
   let cursorSecret = ''
@@ -120,7 +120,7 @@ export function createRelaySession() {
         else take(decodeUtf8(line))
         await drained()
       }
-    ended = true
+    hasEnded = true
     tell()
   }
   void pump()
@@ -140,7 +140,7 @@ export function createRelaySession() {
     for (const line of new Set(pending.values())) to.write(`${line}\n`)
     for (const id of pending.keys()) requests.send(id)
     server = to
-    if (ended) tell()
+    if (hasEnded) tell()
   }
   /** Passes a message of the server on to the client, except an answer that the client already has. */
   const give = async (line: Uint8Array): Promise<void> => {
@@ -176,14 +176,14 @@ export function createRelaySession() {
       tell = () => socket.end()
       socket.write(`${JSON.stringify({ hikidashi: 'join', env: process.env })}\n`)
       resume(socket)
-      const isWaiting = () => pending.size > 0 || ended || opening.hasSubscriptions()
+      const isWaiting = () => pending.size > 0 || hasEnded || opening.hasSubscriptions()
       const watch = watchServer(socket, path, isWaiting)
       await giveAll(socket)
       server = undefined
       flow.set()
       socket.destroy()
       const isStuck = watch.end()
-      if (ended && (pending.size === 0 || stop.signal.aborted)) return 'served'
+      if (hasEnded && (pending.size === 0 || stop.signal.aborted)) return 'served'
       return isStuck ? 'stuck' : 'lost'
     },
     /** Returns the streams through which this process itself serves the client from now on. */

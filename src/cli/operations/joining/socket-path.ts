@@ -19,25 +19,25 @@ export function socketPathOf(words: readonly string[]): string | undefined {
   let config: string | undefined
   for (let at = 1; at < words.length; at++) {
     const word = words[at] ?? ''
-    const [, name = '', given] = /^(--[^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    const [, name = '', value] = /^(--[^=]+)(?:=(.*))?$/s.exec(word) ?? []
     if (name === '' && !word.startsWith('-')) folders.push(resolve(word))
     else if (!options.has(name)) return undefined
-    else if (name === '--config') config = resolve(given ?? words[++at] ?? '')
-    else rest.push(name, valued.has(name) ? (given ?? words[++at] ?? '') : '')
+    else if (name === '--config') config = resolve(value ?? words[++at] ?? '')
+    else rest.push(name, valued.has(name) ? (value ?? words[++at] ?? '') : '')
   }
   // A named pipe of Windows cannot be limited to its user with Node.
   if (!rest.includes('--stdio') || process.platform === 'win32') return undefined
-  const found = folders.length === 0 && fs.existsSync(defaultConfigName) ? resolve(defaultConfigName) : undefined
-  const file = config ?? found
+  const configFile = folders.length === 0 && fs.existsSync(defaultConfigName) ? resolve(defaultConfigName) : undefined
+  const file = config ?? configFile
   const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
   try {
     // A server that a person starts at a terminal is not shared.
     if (fs.fstatSync(0).isCharacterDevice()) return undefined
     const settings = file === undefined ? [] : settingsOf(file)
     if (settings === undefined) return undefined
-    const served = file === undefined && folders.length === 0 ? [first] : folders
+    const folderNames = file === undefined && folders.length === 0 ? [first] : folders
     // The given spelling counts too, because it becomes the address of the mount.
-    const seen = [served.map((folder) => [folder, fs.realpathSync(folder)]), spelledFolder()]
+    const seen = [folderNames.map((folder) => [folder, fs.realpathSync(folder)]), spelledFolder()]
     const facts = [
       programFacts(),
       rest,
@@ -81,9 +81,9 @@ function programFacts(): readonly unknown[] {
 
 /** Returns both spellings of the current folder if the shell spells it differently, because URIs may have either one. */
 function spelledFolder(): readonly string[] {
-  const { PWD: shown } = process.env
+  const { PWD: shellFolder } = process.env
   const cwd = process.cwd()
-  return shown === undefined || shown === cwd ? [] : [shown, cwd]
+  return shellFolder === undefined || shellFolder === cwd ? [] : [shellFolder, cwd]
 }
 
 /** The variables that every server depends on, also without a configuration. */
@@ -93,9 +93,9 @@ const common =
 const configured =
   /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|PATH|SHELL|TERM|USER)$|_PROXY$/i
 
-function variablesOf(used: RegExp): readonly unknown[] {
+function variablesOf(pattern: RegExp): readonly unknown[] {
   return Object.entries(process.env)
-    .filter(([name]) => used.test(name))
+    .filter(([name]) => pattern.test(name))
     .map(([name, value = '']) => [name, name === 'PATH' ? foreignFolders(value) : value])
     .sort()
 }

@@ -22,26 +22,26 @@ type Unreached = 'gone' | 'unusable'
 /** Connects to a socket, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped process. */
 export function connectToSocket(path: string, timeoutMs: number): Promise<GreetedConnection | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
-  return new Promise((done) => {
+  return new Promise((resolve) => {
     const socket = createConnection({ path })
-    let read = Buffer.alloc(0)
+    let bytes = Buffer.alloc(0)
     const end = (result: GreetedConnection | Unreached) => {
       clearTimeout(timer)
       socket.off('error', onError).off('close', onClose).off('data', onData)
       socket.on('error', () => {})
       if (typeof result === 'string') socket.destroy()
-      done(result)
+      resolve(result)
     }
     const onError = ({ code = '' }: NodeJS.ErrnoException) =>
       end(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code) ? 'gone' : 'unusable')
     const onClose = () => end('gone')
     const onData = (chunk: Buffer) => {
-      read = Buffer.concat([read, chunk])
-      const at = read.indexOf(0x0a)
+      bytes = Buffer.concat([bytes, chunk])
+      const at = bytes.indexOf(0x0a)
       if (at === -1) return
       socket.pause()
-      if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
-      const [{ cursorSecret, pid } = {}] = parseMessages(read.toString('utf8', 0, at)) as Partial<
+      if (at + 1 < bytes.length) socket.unshift(bytes.subarray(at + 1))
+      const [{ cursorSecret, pid } = {}] = parseMessages(bytes.toString('utf8', 0, at)) as Partial<
         Omit<GreetedConnection, 'socket'>
       >[]
       end(cursorSecret === undefined || pid === undefined ? 'unusable' : { socket, cursorSecret, pid })
@@ -76,9 +76,9 @@ export async function listenOnSocket(
     socket.write(greeting)
     serve(socket)
   })
-  const failure = await new Promise<string | undefined>((done) => {
-    server.once('error', ({ code }: NodeJS.ErrnoException) => done(code ?? 'unknown'))
-    server.listen({ path }, () => done(undefined))
+  const failure = await new Promise<string | undefined>((resolve) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'unknown'))
+    server.listen({ path }, () => resolve(undefined))
   })
   if (failure !== undefined) return failure === 'EADDRINUSE' ? 'taken' : undefined
   fs.chmodSync(path, 0o600)

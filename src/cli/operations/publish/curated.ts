@@ -31,20 +31,20 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
 export async function readBundledConfig(file: string, text: string): Promise<BundledConfig> {
   // The secrets of the people who install the bundle are not known here, so each variable gets a placeholder.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
-  const loaded = await loadConfig(file, { env, admitsAbsent: true })
-  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
-  const { config } = loaded
+  const loadResult = await loadConfig(file, { env, admitsAbsent: true })
+  if ('problems' in loadResult) throw commandFailure(loadResult.problems.map(formatConfigProblem).join('\n'))
+  const { config } = loadResult
   const [secret] = findSecretsByRules(text, { path: file })
   if (secret !== undefined)
     throw commandFailure(
       `Line ${text.slice(0, secret.start).split('\n').length} of ${file} looks like a secret, which everybody with the bundle could read. Write { "env": "NAME" } for it: then the host asks its user.`,
     )
-  const { value: written } = parseDocument(file, text).document
+  const { value: storedValue } = parseDocument(file, text).document
   const mounts = Object.entries(config.mounts)
   const schemas = await loadMountSchemas(mounts.map(([, mount]) => mount))
   const faults = [
     ...serverSettings
-      .filter((key) => memberOf(written, key) !== undefined)
+      .filter((key) => memberOf(storedValue, key) !== undefined)
       .map((key) => `"${key}" is for a server of several clients, but a bundle serves one person. Remove the key.`),
     ...mounts.flatMap(([address, mount]) => faultsOf(address, mount, schemas)),
   ]
@@ -69,10 +69,11 @@ function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): r
       : [],
   )
   const context = { folder: '/', address }
-  const read = always?.(mount as never, context).flatMap(({ kind, what }) => (kind === 'reads' ? [what] : [])) ?? []
+  const readPaths =
+    always?.(mount as never, context).flatMap(({ kind, what }) => (kind === 'reads' ? [what] : [])) ?? []
   const files = secretSourcesIn(mount).flatMap((source) => ('file' in source ? [source.file] : []))
   return [
-    ...[...local, ...read].map(
+    ...[...local, ...readPaths].map(
       (what) =>
         `${address} reads ${what} of this machine. Leave the mount out; with --folders the host asks its user for folders.`,
     ),

@@ -211,8 +211,8 @@ export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObj
 
 const namePattern = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
 
-function nameFor({ mcpName }: OwnPackage, given: string | undefined): string {
-  const name = given ?? mcpName
+function nameFor({ mcpName }: OwnPackage, optionName: string | undefined): string {
+  const name = optionName ?? mcpName
   if (name === undefined)
     throw usageError(
       'The registry needs a name that shows its owner: --name io.github.USER/hikidashi, or a name in your own domain such as com.example/hikidashi.',
@@ -231,9 +231,9 @@ function nameFor({ mcpName }: OwnPackage, given: string | undefined): string {
 /** The names that the registry has for hosts of repositories. */
 const sources: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' }
 
-function repositoryFor({ repository }: OwnPackage, given: string | undefined): JsonObject | undefined {
+function repositoryFor({ repository }: OwnPackage, option: string | undefined): JsonObject | undefined {
   const own = typeof repository === 'string' ? repository : repository?.url
-  const url = given ?? own?.replace(/^git\+/, '').replace(/\.git$/, '')
+  const url = option ?? own?.replace(/^git\+/, '').replace(/\.git$/, '')
   if (url === undefined) return undefined
   const { hostname } = new URL(address(url, '--repository'))
   const source = sources[hostname]

@@ -132,9 +132,9 @@ export async function placePackages(root: string): Promise<readonly PlacedPackag
           throw commandFailure(`${holder.name} needs ${needed}, which is not installed. Install hikidashi again.`)
         continue
       }
-      const seen = visibleFrom(holder.at, needed, placed)
-      if (seen?.folder === folder) continue
-      const at = `${seen === undefined ? '' : `${holder.at}/`}node_modules/${needed}`
+      const visiblePackage = visibleFrom(holder.at, needed, placed)
+      if (visiblePackage?.folder === folder) continue
+      const at = `${visiblePackage === undefined ? '' : `${holder.at}/`}node_modules/${needed}`
       placed.set(at, { name: needed, folder, at })
     }
   }
@@ -148,16 +148,16 @@ async function manifestOf(folder: string): Promise<Manifest> {
 /** Returns the real path of the package that Node finds from a folder; `undefined` if there is none. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
-    const found = join(folder, 'node_modules', name)
-    if (existsSync(join(found, 'package.json'))) return realpathSync(found)
+    const packagePath = join(folder, 'node_modules', name)
+    if (existsSync(join(packagePath, 'package.json'))) return realpathSync(packagePath)
     if (dirname(folder) === folder) return undefined
   }
 }
 
 function visibleFrom(at: string, name: string, placed: ReadonlyMap<string, PlacedPackage>): PlacedPackage | undefined {
   for (let holder = at; ; holder = holder.slice(0, Math.max(0, holder.lastIndexOf('/node_modules/')))) {
-    const found = placed.get(holder === '' ? `node_modules/${name}` : `${holder}/node_modules/${name}`)
-    if (found !== undefined || holder === '') return found
+    const placedPackage = placed.get(holder === '' ? `node_modules/${name}` : `${holder}/node_modules/${name}`)
+    if (placedPackage !== undefined || holder === '') return placedPackage
   }
 }
 

@@ -68,8 +68,8 @@ export function createContentLinks(
   }
 
   const grantOf = (caller: Caller, credential: string, expires: number): string => {
-    const known = grants.get(credential)
-    const grant = known ?? {
+    const cachedGrant = grants.get(credential)
+    const grant = cachedGrant ?? {
       id: randomBytes(12).toString('base64url'),
       expires,
       forget: caller.untilEnd(() => revoke(credential)),

@@ -70,20 +70,20 @@ export function createContentServer(
     const { principal, uri } = target
     const caller = entrance.admit(unauthenticatedCaller(principal), request, response)
     if (caller === undefined) return
-    const asked = { jsonrpc: '2.0', id: 0, method: 'resources/read', params: { uri } }
-    if (!entrance.permits(caller, asked, response)) return
+    const readRequest = { jsonrpc: '2.0', id: 0, method: 'resources/read', params: { uri } }
+    if (!entrance.permits(caller, readRequest, response)) return
     if (!(await waitUntilOpen(opening, response, limits.timeout))) return
 
-    const gone = new AbortController()
+    const closeController = new AbortController()
     response.once('close', () => {
-      if (!response.writableFinished) gone.abort()
+      if (!response.writableFinished) closeController.abort()
     })
-    const seen = view(principal)
-    const read: ReadAsCaller = async (part, options) => {
-      const waiting = followAbortFor(gone.signal, limits.timeout)
+    const callerView = view(principal)
+    const readAsCaller: ReadAsCaller = async (part, options) => {
+      const waiting = followAbortFor(closeController.signal, limits.timeout)
       try {
         const ran = await gate.run(
-          ({ room }) => seen.read(part, { ...options, signal: waiting.signal, room }),
+          ({ room }) => callerView.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
           // A content that is read whole keeps its slot until the client has taken it. A part does not, because other parts follow it.
           part === uri ? () => waitUntilSent(response) : undefined,
@@ -96,12 +96,12 @@ export function createContentServer(
     }
     const record = createRecord(audit, principal, uri)
     try {
-      const body = await openBody(read, uri, {})
+      const body = await openBody(readAsCaller, uri, {})
       record('ok', await send(request, response, uri, body, scrubber), body.version)
     } catch (error) {
-      record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
+      record(closeController.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
       if (response.headersSent) return void response.destroy()
-      if (gone.signal.aborted) return
+      if (closeController.signal.aborted) return
       if (error instanceof Refused) {
         const later = overloadAnswer(null, error.crowded)
         return replyJson(response, 503, later, { 'Retry-After': '5' })
@@ -178,9 +178,9 @@ async function send(
     response.end()
     return 0
   }
-  const written = await write(response, resumed(first, pieces), sent)
+  const writtenLength = await write(response, resumed(first, pieces), sent)
   response.end()
-  return written
+  return writtenLength
 }
 
 /** Writes pieces as fast as the client takes them. */
@@ -189,28 +189,28 @@ async function write(
   pieces: AsyncIterable<Uint8Array>,
   promised: number | undefined,
 ): Promise<number> {
-  let written = 0
+  let count = 0
   for await (const piece of pieces) {
-    written += piece.length
+    count += piece.length
     // Redaction has changed the length, or the source is of another size than it said.
-    if (promised !== undefined && written > promised) break
+    if (promised !== undefined && count > promised) break
     if (response.destroyed) throw new ResourceError('unavailable', 'The client is gone.')
     if (piece.length > 0) await flushed(response, piece)
   }
-  if (promised !== undefined && written !== promised)
+  if (promised !== undefined && count !== promised)
     throw new ResourceError('unavailable', 'The content has another length than the source announced.')
-  return written
+  return count
 }
 
 /** Writes a piece, and resolves when the system has it, or the client is gone: the next piece may come in the same memory. */
 function flushed(response: ServerResponse, piece: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
-      response.off('close', done)
+    const finish = () => {
+      response.off('close', finish)
       resolve()
     }
-    response.once('close', done)
-    response.write(piece, done)
+    response.once('close', finish)
+    response.write(piece, finish)
   })
 }
 
@@ -259,7 +259,7 @@ function encodeRfc5987(text: string): string {
 
 /** Creates a function that records the end of a read in the audit log. */
 function createRecord(audit: Audit | undefined, principal: Principal, uri: string) {
-  const begun = performance.now()
+  const start = performance.now()
   return (outcome: string, bytes: number, version?: string): void =>
     audit?.({
       time: new Date().toISOString(),
@@ -270,6 +270,6 @@ function createRecord(audit: Audit | undefined, principal: Principal, uri: strin
       uri,
       outcome,
       ...(outcome === 'ok' ? { bytes } : {}),
-      ms: Math.round((performance.now() - begun) * 10) / 10,
+      ms: Math.round((performance.now() - start) * 10) / 10,
     })
 }
