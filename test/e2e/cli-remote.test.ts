@@ -143,20 +143,23 @@ describe('the option --remote', () => {
   })
 
   it.each([
-    ['more than 200,000 files', 200_001, 1],
-    ['more than 1 GiB', 257, 4 * 1024 * 1024],
-  ])('refuses a commit of %s, and writes none of its files', async (refusal, files, bytes) => {
+    ['more than 200,000 files', 448, 448, 1],
+    ['more than 1 GiB', 1, 257, 4 * 1024 * 1024],
+  ])('refuses a commit of %s, and writes none of its files', async (refusal, folders, files, bytes) => {
     const piped = (input: Uint8Array | string, ...args: readonly string[]) =>
       String(execFileSync('git', args, { cwd: origin, input, stdio: 'pipe' })).trim()
     const blob = piped(Buffer.alloc(bytes), 'hash-object', '-w', '--stdin')
-    const tree = piped(Array.from({ length: files }, (_, at) => `100644 blob ${blob}\tf${at}\n`).join(''), 'mktree')
+    const treeOf = (count: number, item: string) =>
+      piped(Array.from({ length: count }, (_, at) => `${item}\t${at}\n`).join(''), 'mktree')
+    const folder = treeOf(files, `100644 blob ${blob}`)
+    const tree = treeOf(folders, `040000 tree ${folder}`)
     const bomb = String(git('commit-tree', '-m', 'bomb', tree)).trim()
     git('tag', '--force', 'bomb', bomb)
     const { code, err } = await started('ls', '--remote', `${url}#bomb`)
     expect(code).toBe(1)
     expect(err).toContain(refusal)
     const caches = readdirSync(join(root, 'cache/hikidashi/remote'))
-    expect(caches.some((name) => existsSync(join(root, 'cache/hikidashi/remote', name, 'demo/f0')))).toBe(false)
+    expect(caches.some((name) => existsSync(join(root, 'cache/hikidashi/remote', name, 'demo/0/0')))).toBe(false)
   })
 
   it('does not print the password of the URL', async () => {

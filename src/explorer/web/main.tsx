@@ -222,8 +222,8 @@ function createKeeper(url: string, isPrivate: boolean): Endpoint {
         accessRequirement.value = {
           what: challenge === 'Session' ? 'address' : 'token',
           isRefused: token !== undefined || error === 'reused',
-          give: (given) => {
-            token = given
+          give: (newToken) => {
+            token = newToken
             accessRequirement.value = undefined
             renewing = undefined
             resolve()

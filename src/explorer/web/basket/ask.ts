@@ -50,10 +50,10 @@ export async function requestBasketCosts(
     signal,
   )
   // The server may escape a URI in another way, so its readable form is the key.
-  const found = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
+  const costs = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
     frame: numberOrZero(structured.frame),
-    costs: new Map(pins.map((uri) => [uri, found.get(readableUri(uri)) ?? uncounted])),
+    costs: new Map(pins.map((uri) => [uri, costs.get(readableUri(uri)) ?? uncounted])),
   }
 }
 
@@ -61,12 +61,12 @@ export async function requestBasketCosts(
 const uncounted: TokenCost = { levels: {}, missing: false, notes: [] }
 
 function costOf(item: WireObject): TokenCost {
-  const given = objectOf(item.levels)
-  const counted = contentLevels.flatMap((level) =>
-    typeof given[level] === 'number' ? [[level, given[level]] as const] : [],
+  const levels = objectOf(item.levels)
+  const counts = contentLevels.flatMap((level) =>
+    typeof levels[level] === 'number' ? [[level, levels[level]] as const] : [],
   )
   return {
-    levels: Object.fromEntries(counted),
+    levels: Object.fromEntries(counts),
     missing: item.missing === true,
     notes: stringItems(item.notes),
   }

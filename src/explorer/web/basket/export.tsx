@@ -16,18 +16,18 @@ const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 
 /** The export: the assembled text, copied, shown or downloaded; the manifest to make the text again; a link to the basket. */
 export function BasketExport() {
   const isBusy = useSignal(false)
-  const told = useSignal('')
+  const message = useSignal('')
   const preview = useSignal<AssembledContext | undefined>(undefined)
   const { format } = basketSettings.value
   const cannot = isBusy.value || basketPlan.value.over > 0 || !basketPlan.value.isWhole
 
   const use = async (act: (assembled: AssembledContext) => string | Promise<string>) => {
     isBusy.value = true
-    told.value = t('working')
+    message.value = t('working')
     try {
-      told.value = await act(await assemble(requireConnection(), basketPlan.value, basketSettings.value))
+      message.value = await act(await assemble(requireConnection(), basketPlan.value, basketSettings.value))
     } catch (error) {
-      told.value = errorSentence(error)
+      message.value = errorSentence(error)
     } finally {
       isBusy.value = false
     }
@@ -35,11 +35,11 @@ export function BasketExport() {
   const share = async () => {
     const picks = formatPicks(basket.value)
     if (picks === undefined) {
-      told.value = t('shareTooLong')
+      message.value = t('shareTooLong')
       return
     }
     const link = permalinkUrl(fragmentOf({ basket: '1', picks }))
-    told.value = (await copyToClipboard(link)) ? t('linkCopied') : t('copyFailed')
+    message.value = (await copyToClipboard(link)) ? t('linkCopied') : t('copyFailed')
   }
   /** Returns a button that assembles the text, and passes it to `act`. */
   const out = (
@@ -66,7 +66,7 @@ export function BasketExport() {
         })}
       </div>
       <p class="hint" role="status">
-        {told.value}
+        {message.value}
       </p>
       <details class="basket-more">
         <summary>{t('moreWays')}</summary>

@@ -93,18 +93,22 @@ function Sum() {
   const { tokens, over, isWhole, items } = basketPlan.value
   const usable = usableBudget(basketSettings.value.budget)
   const missing = items.filter((item) => item.tokens === undefined)
-  const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateTokens(resource) ?? 0), 0)
-  const left = usable - used
+  const usedTokens = tokens + missing.reduce((sum, { resource }) => sum + (estimateTokens(resource) ?? 0), 0)
+  const remainingTokens = usable - usedTokens
   const shortened = items.filter((item) => isShortened(item, tokenCosts.value.get(item.resource.uri))).length
   return (
     <div class="basket-sum">
       <div class={over > 0 ? 'basket-bar basket-bar-over' : 'basket-bar'} aria-hidden="true">
-        <div style={{ width: `${Math.min(100, (100 * used) / Math.max(1, usable))}%` }} />
+        <div style={{ width: `${Math.min(100, (100 * usedTokens) / Math.max(1, usable))}%` }} />
       </div>
       <p role="status" aria-live="polite">
-        <strong>{t(isWhole ? 'of' : 'aboutOf', { used, usable })}</strong>
+        <strong>{t(isWhole ? 'of' : 'aboutOf', { used: usedTokens, usable })}</strong>
         <span class={over > 0 ? 'basket-over' : 'basket-left'}>
-          {isCounting.value ? t('counting') : left < 0 ? t('over', { count: -left }) : t('left', { count: left })}
+          {isCounting.value
+            ? t('counting')
+            : remainingTokens < 0
+              ? t('over', { count: -remainingTokens })
+              : t('left', { count: remainingTokens })}
         </span>
       </p>
       {shortened === 0 ? null : (
@@ -150,23 +154,23 @@ function Savings() {
 /** Further resources that may help, each with the reason. */
 function Suggestions() {
   const found = useSignal<readonly Suggestion[] | undefined>(undefined)
-  const told = useSignal('')
+  const message = useSignal('')
   const asking = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => asking.current?.abort(), [])
   const ask = async () => {
     asking.current?.abort()
     const controller = new AbortController()
     asking.current = controller
-    told.value = t('working')
+    message.value = t('working')
     try {
       // Without a purpose, the current search is the purpose.
       const { purpose } = basketSettings.value
-      const asked = { ...basketSettings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
-      const suggestions = await suggest(requireConnection(), basket.value, asked, controller.signal)
+      const query = { ...basketSettings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
+      const suggestions = await suggest(requireConnection(), basket.value, query, controller.signal)
       found.value = suggestions
-      told.value = suggestions.length === 0 ? t('noSuggestions') : ''
+      message.value = suggestions.length === 0 ? t('noSuggestions') : ''
     } catch (error) {
-      if (!controller.signal.aborted) told.value = errorSentence(error)
+      if (!controller.signal.aborted) message.value = errorSentence(error)
     }
   }
   const open = (found.value ?? []).filter(({ resource }) => !isPicked(resource.uri))
@@ -196,7 +200,7 @@ function Suggestions() {
         })}
       </ul>
       <p class="hint" role="status">
-        {told.value}
+        {message.value}
       </p>
       <Button name={t('suggest')} onClick={ask} />
     </div>

@@ -105,7 +105,7 @@ function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly lab
   const cost = tokenCosts.value.get(resource.uri)
   const offered = levelsOf(cost)
   // A shared link can choose a level that the resource does not have, such as `windows` without a purpose.
-  const shown = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
+  const levels = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
   return (
     <select
       class="field"
@@ -114,7 +114,7 @@ function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly lab
       onChange={({ currentTarget }) => setLevel(resource.uri, currentTarget.value as BasketLevel)}
     >
       <option value="auto">{t('auto', { level: t(taken) })}</option>
-      {shown.map((one) => {
+      {levels.map((one) => {
         const count = cost?.levels[one]
         return (
           <option key={one} value={one}>
@@ -162,8 +162,8 @@ export function BasketSettings() {
             step={100}
             value={budget}
             onChange={({ currentTarget }) => {
-              const wanted = Math.round(currentTarget.valueAsNumber)
-              if (wanted >= 1 && wanted <= 1_000_000) set({ budget: wanted })
+              const budget = Math.round(currentTarget.valueAsNumber)
+              if (budget >= 1 && budget <= 1_000_000) set({ budget: budget })
             }}
           />
         </label>

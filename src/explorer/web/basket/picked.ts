@@ -135,7 +135,7 @@ export function askToAddMany(
   Promise.resolve()
     .then(() => load(controller.signal))
     .then(
-      (found) => settle({ ...what, state: 'ready', below: found }),
+      (below) => settle({ ...what, state: 'ready', below: below }),
       (error: unknown) => settle({ ...what, state: 'failed', error }),
     )
 }
@@ -146,8 +146,8 @@ export function cancelAdding(): void {
 }
 
 /** Adds the confirmed resources, up to the limit of the basket. */
-export function confirmAdding({ below: found }: PendingAdd): void {
-  if (found !== undefined) put(found)
+export function confirmAdding({ below: content }: PendingAdd): void {
+  if (content !== undefined) put(content)
   cancelAdding()
 }
 
@@ -178,10 +178,10 @@ export async function addFolder(
   signal: AbortSignal,
   earlier: Promise<unknown>,
 ): Promise<readonly string[]> {
-  const found = await below(folder, signal)
+  const filesBelow = await below(folder, signal)
   await earlier
   signal.throwIfAborted()
-  return put(found)
+  return put(filesBelow)
 }
 
 function put({ files, counts }: FilesBelow): readonly string[] {

@@ -71,7 +71,7 @@ function takePicks(): void {
 /** Delay after the last change before the server counts (debounce), in milliseconds. */
 const debounceMs = 150
 
-let counted = ''
+let countText = ''
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
 
@@ -79,12 +79,12 @@ let asking: AbortController | undefined
 function countWhatIsNew(): void {
   const { encoding, format, purpose } = basketSettings.value
   const of = JSON.stringify([encoding, format, purpose])
-  if (of !== counted) {
-    counted = of
+  if (of !== countText) {
+    countText = of
     tokenCosts.value = new Map()
   }
-  const known = tokenCosts.value
-  const fresh = basket.value.filter(({ resource }) => !known.has(resource.uri))
+  const costs = tokenCosts.value
+  const fresh = basket.value.filter(({ resource }) => !costs.has(resource.uri))
   clearTimeout(timer)
   asking?.abort()
   const server = connection.value
@@ -98,11 +98,11 @@ function countWhatIsNew(): void {
     const controller = new AbortController()
     asking = controller
     try {
-      const found = await requestBasketCosts(server, fresh, basketSettings.peek(), controller.signal)
+      const newCosts = await requestBasketCosts(server, fresh, basketSettings.peek(), controller.signal)
       if (controller.signal.aborted) return
-      frame.value = found.frame
+      frame.value = newCosts.frame
       countingError.value = undefined
-      tokenCosts.value = new Map([...tokenCosts.peek(), ...found.costs])
+      tokenCosts.value = new Map([...tokenCosts.peek(), ...newCosts.costs])
     } catch (error) {
       if (controller.signal.aborted) return
       countingError.value = error

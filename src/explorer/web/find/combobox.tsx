@@ -45,10 +45,10 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
     isOpen.value = false
     active.value = -1
   }
-  const take = (chosen: string) => {
-    onValue(chosen)
+  const take = (value: string) => {
+    onValue(value)
     // A value that ends in `/` may be a folder, so the values below it are offered.
-    if (chosen.endsWith('/')) ask(chosen, 0)
+    if (value.endsWith('/')) ask(value, 0)
     else close()
   }
   const { values } = completion.value
@@ -68,8 +68,8 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
       }
       case 'Enter': {
         event.preventDefault()
-        const chosen = isOpen.value ? values[active.value] : undefined
-        if (chosen !== undefined) return take(chosen)
+        const value = isOpen.value ? values[active.value] : undefined
+        if (value !== undefined) return take(value)
         close()
         return onEnter()
       }
@@ -217,11 +217,11 @@ export function createTemplateForm(uriTemplate: string): TemplateFormModel | und
       if (typeof part === 'string') continue
       const isOptional = ['?', '&', ';'].includes(part.operator.symbol)
       for (const { name, explode } of part.variables) {
-        const known = fields.get(name)
+        const field = fields.get(name)
         fields.set(name, {
           name,
-          isOptional: isOptional && (known?.isOptional ?? true),
-          isList: explode || (known?.isList ?? false),
+          isOptional: isOptional && (field?.isOptional ?? true),
+          isList: explode || (field?.isList ?? false),
         })
       }
     }

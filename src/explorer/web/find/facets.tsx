@@ -15,8 +15,8 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
     const controller = new AbortController()
     requireConnection()
       .view.mounts({ signal: controller.signal })
-      .then((found) => {
-        mounts.value = found
+      .then((mountList) => {
+        mounts.value = mountList
       })
       .catch(() => {})
     return () => controller.abort()

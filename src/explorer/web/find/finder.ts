@@ -79,9 +79,9 @@ export async function querySearches(
   before: SearchResults | undefined,
   signal: AbortSignal,
 ): Promise<SearchResults> {
-  const asked = before === undefined ? mounts : mounts.filter(({ address }) => before.next.has(address))
+  const searches = before === undefined ? mounts : mounts.filter(({ address }) => before.next.has(address))
   const answers = await Promise.all(
-    asked.map(async (mount) => {
+    searches.map(async (mount) => {
       const after = before?.next.get(mount.address)
       try {
         return {
@@ -120,7 +120,7 @@ export async function querySearches(
       }),
     ),
     failed: [
-      ...(before?.failed ?? []).filter(({ address }) => !asked.some((mount) => mount.address === address)),
+      ...(before?.failed ?? []).filter(({ address }) => !searches.some((mount) => mount.address === address)),
       ...answers.flatMap((answer) =>
         'error' in answer ? [{ address: answer.mount.address, error: answer.error }] : [],
       ),
@@ -136,15 +136,15 @@ async function searchInMount(
 ): Promise<SearchAnswer> {
   const { contents } = await view.read(mount.uriOf(query), { signal })
   const [content] = contents
-  const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
-  if (found === undefined) throw new Error(`The answer of ${mount.address} is not a search result.`)
-  return found
+  const answer = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
+  if (answer === undefined) throw new Error(`The answer of ${mount.address} is not a search result.`)
+  return answer
 }
 
 /** Removes duplicate hits, because two searches may cover the same mount. */
 function withoutTwins(hits: readonly FoundHit[]): readonly FoundHit[] {
-  const seen = new Set<string>()
-  return hits.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
+  const uris = new Set<string>()
+  return hits.filter(({ uri }) => !uris.has(uri) && uris.add(uri))
 }
 
 /** Delay after the last key before contents are searched (debounce), in milliseconds. */
@@ -174,14 +174,14 @@ export function useResults() {
     running.current = controller
     isBusy.value = true
     try {
-      const found = await querySearches(
+      const searchResults = await querySearches(
         requireConnection().view,
         offeredSearches.value,
         query,
         before,
         controller.signal,
       )
-      if (!controller.signal.aborted) results.value = found
+      if (!controller.signal.aborted) results.value = searchResults
     } catch {
       // A newer search replaced this one.
     } finally {
@@ -194,30 +194,30 @@ export function useResults() {
     return () => clearTimeout(timer)
   }, [key.value, state])
   /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they are. */
-  const follow = async (found: SearchResults, signal: AbortSignal) => {
+  const follow = async (searchResults: SearchResults, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
     const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
     if (signal.aborted || query === undefined) return
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
     const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
-    const shown = ({ hits, notes, pending }: SearchResults) => JSON.stringify([hits, notes, pending])
-    const isSame = shown(again) === shown(found)
+    const visibleText = ({ hits, notes, pending }: SearchResults) => JSON.stringify([hits, notes, pending])
+    const isSame = visibleText(again) === visibleText(searchResults)
     // The user may have changed the query in the meantime.
     const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }
   useEffect(() => {
-    const found = results.value
-    const isWhole = found?.notes.length === 0 && found.pending === 0
-    if (found === undefined || isWhole || isLonger.current) {
+    const searchResults = results.value
+    const isWhole = searchResults?.notes.length === 0 && searchResults.pending === 0
+    if (searchResults === undefined || isWhole || isLonger.current) {
       growth.value = undefined
       return
     }
     const controller = new AbortController()
-    const begin = () => void follow(found, controller.signal).catch(() => {})
+    const begin = () => void follow(searchResults, controller.signal).catch(() => {})
     // Show the progress of the index at once.
-    const timer = setTimeout(begin, growth.value === undefined && found.pending === 0 ? 0 : growingIntervalMs)
+    const timer = setTimeout(begin, growth.value === undefined && searchResults.pending === 0 ? 0 : growingIntervalMs)
     return () => {
       clearTimeout(timer)
       controller.abort()

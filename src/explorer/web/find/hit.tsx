@@ -139,12 +139,12 @@ const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
   const needle = foldText(query.trim())
   if (needle === '') return []
-  const found: { readonly resource: Resource; readonly fit: number }[] = []
+  const candidates: { readonly resource: Resource; readonly fit: number }[] = []
   for (const resource of resources) {
     const fit = fitOf(needle, foldText(resource.name), foldText(decodedPath(resource.uri)))
-    if (fit !== undefined) found.push({ resource, fit: fit - (isCopy(resource.uri) ? copyPenalty : 0) })
+    if (fit !== undefined) candidates.push({ resource, fit: fit - (isCopy(resource.uri) ? copyPenalty : 0) })
   }
-  return found
+  return candidates
     .sort((a, b) => b.fit - a.fit || (a.resource.uri < b.resource.uri ? -1 : 1))
     .slice(0, maxShown)
     .map(({ resource }) => resource)

@@ -227,6 +227,6 @@ function hintOf({ isOptional, isList }: TemplateField): string | undefined {
 function completeField(uriTemplate: string, form: TemplateFormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = requireConnection()
   // The existing values may have changed since the form was drawn.
-  const given = otherValues(form, parseFieldValues(route.value.values), name)
-  return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
+  const values = otherValues(form, parseFieldValues(route.value.values), name)
+  return view.complete({ uriTemplate, argument: { name, value }, arguments: values }, { signal })
 }

@@ -28,7 +28,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
   const fields = prompt.arguments ?? []
   const values = parseFieldValues(route.value.values)
   const missing = fields.filter(({ name, required }) => required === true && (values[name] ?? '') === '')
-  const given = (except?: string) =>
+  const valuesExcept = (except?: string) =>
     new Map(
       fields.flatMap(({ name }) => {
         const value = parseFieldValues(route.value.values)[name] ?? ''
@@ -44,7 +44,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
     isRunning.value = true
     error.value = ''
     try {
-      filled.value = await prompts.get({ name: prompt.name, arguments: given() }, { signal: controller.signal })
+      filled.value = await prompts.get({ name: prompt.name, arguments: valuesExcept() }, { signal: controller.signal })
     } catch (cause) {
       if (!controller.signal.aborted) {
         filled.value = undefined
@@ -73,7 +73,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
           isRequired={required === true}
           complete={async (value, signal) =>
             (await requireConnection().view.prompts?.complete(
-              { name: prompt.name, argument: { name, value }, arguments: given(name) },
+              { name: prompt.name, argument: { name, value }, arguments: valuesExcept(name) },
               { signal },
             )) ?? { values: [] }
           }

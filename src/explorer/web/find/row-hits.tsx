@@ -23,10 +23,10 @@ interface HitRows {
 /** The hits in one table of a database, as a table. A hit is shown as text until its rows are read, if they cannot be, or if their columns differ. */
 export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
   const words = [...new Set(hits.flatMap(snippetMatches))]
-  const read = useHitRows(hits, words)
-  const [first] = read.values()
+  const rowsByUri = useHitRows(hits, words)
+  const [first] = rowsByUri.values()
   const found = hits.flatMap((hit) => {
-    const own = read.get(hit.uri)
+    const own = rowsByUri.get(hit.uri)
     return own === undefined || own.head.join('\n') !== first?.head.join('\n') ? [] : [own]
   })
   const rest = hits.filter((hit) => !found.some((own) => own.hit === hit))
@@ -120,7 +120,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
 
 /** Returns the rows of hits by the URI of the hit, once they are read. Of a page of rows, only rows with one of the words are kept. */
 function useHitRows(hits: readonly FoundHit[], words: readonly string[]): ReadonlyMap<string, HitRows> {
-  const [read, setRead] = useState<ReadonlyMap<string, HitRows>>(new Map())
+  const [rowsByUri, setRead] = useState<ReadonlyMap<string, HitRows>>(new Map())
   const key = hits.map(({ uri }) => uri).join(' ')
   useEffect(() => {
     const controller = new AbortController()
@@ -133,8 +133,8 @@ function useHitRows(hits: readonly FoundHit[], words: readonly string[]): Readon
       )
       if (head === undefined || head.length === 0 || rows.length === 0) return undefined
       const isFound = (row: readonly string[]) => words.some((word) => row.join('\n').toLowerCase().includes(word))
-      const found = rows.length === 1 ? rows : rows.filter(isFound).slice(0, maxPageRows)
-      return found.length === 0 ? undefined : { hit, head, rows: found }
+      const matches = rows.length === 1 ? rows : rows.filter(isFound).slice(0, maxPageRows)
+      return matches.length === 0 ? undefined : { hit, head, rows: matches }
     }
     void Promise.all(hits.map((hit) => readOne(hit).catch(() => undefined))).then((all) => {
       if (controller.signal.aborted) return
@@ -142,5 +142,5 @@ function useHitRows(hits: readonly FoundHit[], words: readonly string[]): Readon
     })
     return () => controller.abort()
   }, [key])
-  return read
+  return rowsByUri
 }

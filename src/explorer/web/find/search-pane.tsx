@@ -25,17 +25,17 @@ export function SearchPane() {
   const hasSearch = state !== 'loaded' || offeredSearches.value.length > 0
   const { hits } = results.value ?? noResults
   useEffect(() => void loadNames(requireConnection().view).catch(() => {}), [])
-  const named = useComputed(() => nameHits(resourceNames.value.resources, route.value.q ?? '')).value
-  usePeek(results.value, named)
+  const resources = useComputed(() => nameHits(resourceNames.value.resources, route.value.q ?? '')).value
+  usePeek(results.value, resources)
   if (q.trim() === '') return <Beginning />
   return (
     <section class="find" aria-label={t('results')} aria-busy={isBusy.value}>
       <div ref={list} role="group" aria-label={t('results')} onKeyDown={(event) => moveInHits(event, list.current)}>
-        {named.length === 0 ? null : (
+        {resources.length === 0 ? null : (
           <>
             <h2 class="find-part">{t('names')}</h2>
             <ul class="name-hits">
-              {named.map((resource) => (
+              {resources.map((resource) => (
                 <NameHit key={resource.uri} resource={resource} />
               ))}
             </ul>
@@ -118,19 +118,19 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 function addAll(results: SearchResults, q: string): void {
   askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = searchQueryFromRoute(route.value)
-    let found = results
-    while (query !== undefined && found.next.size > 0 && groupHits(found.hits).length <= maxBasketItems)
-      found = await querySearches(
+    let searchResults = results
+    while (query !== undefined && searchResults.next.size > 0 && groupHits(searchResults.hits).length <= maxBasketItems)
+      searchResults = await querySearches(
         requireConnection().view,
         offeredSearches.value,
         { ...query, limit: 100 },
-        found,
+        searchResults,
         signal,
       )
-    const files = groupHits(found.hits).flatMap(({ hits: [best] }) =>
+    const files = groupHits(searchResults.hits).flatMap(({ hits: [best] }) =>
       best === undefined ? [] : [documentResource(best)],
     )
-    return { files: files.slice(0, maxBasketItems + 1), counts: new Map(), isPart: found.next.size > 0 }
+    return { files: files.slice(0, maxBasketItems + 1), counts: new Map(), isPart: searchResults.next.size > 0 }
   })
 }
 

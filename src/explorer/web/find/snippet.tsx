@@ -57,9 +57,9 @@ export function shownColumns(
   const all = head.map((_, column) => column)
   const hasWords = (column: number) =>
     rows.some((row) => words.some((word) => row[column]?.toLowerCase().includes(word) === true))
-  const found = all.slice(1).filter(hasWords)
-  const others = all.filter((column) => !found.includes(column))
-  return [...others.slice(0, Math.max(1, maxColumns - found.length)), ...found]
+  const rowIndexes = all.slice(1).filter(hasWords)
+  const others = all.filter((column) => !rowIndexes.includes(column))
+  return [...others.slice(0, Math.max(1, maxColumns - rowIndexes.length)), ...rowIndexes]
     .slice(0, maxColumns)
     .sort((a, b) => a - b)
 }
@@ -71,8 +71,8 @@ const before = 12
 export function cellExcerpt(cell: string, words: readonly string[]): string {
   if (cell.length <= maxCell) return cell
   const lower = cell.toLowerCase()
-  const found = words.map((word) => lower.indexOf(word)).filter((at) => at !== -1)
-  const from = found.length === 0 ? 0 : Math.max(0, Math.min(...found) - before)
+  const positions = words.map((word) => lower.indexOf(word)).filter((at) => at !== -1)
+  const from = positions.length === 0 ? 0 : Math.max(0, Math.min(...positions) - before)
   return `${from > 0 ? '…' : ''}${cell.slice(from, from + maxCell)}${from + maxCell < cell.length ? '…' : ''}`
 }
 
@@ -95,8 +95,8 @@ export function tableIn(hit: Found, type: string): SnippetTable | undefined {
     .flatMap((line) => [...parseCsv(line, delimiter)])
     .filter((row) => row.length === head.length && row.join() !== head.join())
   const isFound = (row: readonly string[]) => words.some((word) => row.join('\n').toLowerCase().includes(word))
-  const found = [...rows.filter(isFound), ...rows.filter((row) => !isFound(row))].slice(0, maxRows)
-  return found.length === 0 ? undefined : { head, rows: found, words }
+  const bestRows = [...rows.filter(isFound), ...rows.filter((row) => !isFound(row))].slice(0, maxRows)
+  return bestRows.length === 0 ? undefined : { head, rows: bestRows, words }
 }
 
 function SmallTable({ head, rows, words }: SnippetTable) {
@@ -136,8 +136,8 @@ function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly languag
   const [tokens, setTokens] = useState<readonly HighlightedLine[]>()
   useEffect(() => {
     let isLeft = false
-    void highlight(lines.join('\n'), language).then((found) => {
-      if (!isLeft) setTokens(found)
+    void highlight(lines.join('\n'), language).then((lines) => {
+      if (!isLeft) setTokens(lines)
     })
     return () => {
       isLeft = true
@@ -190,14 +190,14 @@ export function parseInlineMarkdown(text: string): readonly { readonly text: str
   const pieces: { text: string; style: string }[] = []
   let at = 0
   const signs = /\*\*([^*]{1,200})\*\*|`([^`]{1,200})`|!?\[([^\]]{0,200})\]\([^)\s]{1,500}\)/g
-  for (const found of text.matchAll(signs)) {
-    pieces.push({ text: text.slice(at, found.index), style: '' })
-    const [whole, strong, code, link = ''] = found
+  for (const match of text.matchAll(signs)) {
+    pieces.push({ text: text.slice(at, match.index), style: '' })
+    const [whole, strong, code, link = ''] = match
     pieces.push({
       text: strong ?? code ?? link,
       style: strong === undefined ? (code === undefined ? '' : 'mono') : 'md-strong',
     })
-    at = found.index + whole.length
+    at = match.index + whole.length
   }
   pieces.push({ text: text.slice(at), style: '' })
   return pieces.filter((piece) => piece.text !== '')

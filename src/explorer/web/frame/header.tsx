@@ -87,22 +87,22 @@ export function SearchField() {
     field.current.value = now
   }, [q])
   const search = (text: string) => {
-    const asked = text.trim()
-    typed.current = asked
+    const token = text.trim()
+    typed.current = token
     const { view, uri } = route.value
-    if (view !== 'search' && asked === '') return
+    if (view !== 'search' && token === '') return
     // The previous preview stays until there is a hit.
     if (uri !== undefined) previewedHit.value = uri
-    navigate({ view: 'search', q: asked === '' ? undefined : asked, uri: undefined }, { replace: view === 'search' })
+    navigate({ view: 'search', q: token === '' ? undefined : token, uri: undefined }, { replace: view === 'search' })
   }
   return (
     <search class="top-search">
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          const asked = field.current?.value ?? ''
-          search(asked)
-          addRecentSearch(asked)
+          const value = field.current?.value ?? ''
+          search(value)
+          addRecentSearch(value)
         }}
       >
         <SearchInput

@@ -141,10 +141,10 @@ function Recent() {
   const { resources, state, isPart } = resourceNames.value
   // Without all names the latest change may be missing, so no changes are shown.
   const isWhole = state === 'loaded' && !isPart
-  const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
+  const latest = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
   const lately = openedResources.value.slice(0, maxRecent)
   const listed = useMemo(() => new Map(resources.map((one) => [one.uri, one])), [resources])
-  if (changed.length === 0 && lately.length === 0) return null
+  if (latest.length === 0 && lately.length === 0) return null
   return (
     <div class="home-recent">
       {lately.length === 0 ? null : (
@@ -158,11 +158,11 @@ function Recent() {
           <Button name={t('forget')} class="button-quiet home-forget" onClick={() => forgetOpened(server.name)} />
         </section>
       )}
-      {changed.length === 0 ? null : (
+      {latest.length === 0 ? null : (
         <section class="home-part" aria-labelledby="home-changed">
           <h3 id="home-changed">{t('changed')}</h3>
           <ul class="home-list">
-            {changed.map(({ uri, mimeType, modified }) => (
+            {latest.map(({ uri, mimeType, modified }) => (
               <RecentLink key={uri} uri={uri} mimeType={mimeType} modified={modified} />
             ))}
           </ul>
@@ -248,7 +248,7 @@ const growingIntervalMs = 1500
 
 /** Counts the entries on the first page of each mount that is no search, concurrently. Returns the results so far, by the URI of the mount. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
-  const found = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
+  const summaries = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
   const round = useSignal(0)
   const key = mounts.map(({ uri }) => uri).join(' ')
   useEffect(
@@ -264,27 +264,27 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
     for (const { uri } of mounts) {
       if (isSearchMount(uri)) continue
       readFolderSummary(view, uri, controller.signal).then(
-        (inside) => put(uri, inside),
+        (inside) => putSummary(uri, inside),
         () => {
-          if (!controller.signal.aborted) put(uri, 'failed')
+          if (!controller.signal.aborted) putSummary(uri, 'failed')
         },
       )
     }
-    const put = (uri: string, inside: FolderSummary | 'failed') => {
-      found.value = new Map([...found.value, [uri, inside]])
+    const putSummary = (uri: string, inside: FolderSummary | 'failed') => {
+      summaries.value = new Map([...summaries.value, [uri, inside]])
     }
     return () => controller.abort()
   }, [key, round.value, reconnections.value])
-  return found.value
+  return summaries.value
 }
 
 /** How to add this server to a host: a tab for each host, with the text to paste. */
 function AddHost() {
-  const chosen = useSignal(0)
+  const choice = useSignal(0)
   const isFirst = useMemo(isFirstVisit, [])
   const { server, url, isPrivate, asksToken } = requireConnection()
   const ways = hostInstructions(server.name, url, asksToken())
-  const way = ways[chosen.value] ?? ways[0]
+  const way = ways[choice.value] ?? ways[0]
   return (
     <details class="home-part" open={isFirst}>
       <summary>
@@ -300,9 +300,9 @@ function AddHost() {
               <Button
                 key={host}
                 name={host === '*' ? t('other') : host}
-                aria-pressed={index === chosen.value}
+                aria-pressed={index === choice.value}
                 onClick={() => {
-                  chosen.value = index
+                  choice.value = index
                 }}
               />
             ))}

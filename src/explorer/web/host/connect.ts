@@ -97,9 +97,9 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
     if (typeof data === 'string') return [data]
     return isObject(resource) && typeof resource.blob === 'string' ? [resource.blob] : []
   })
-  const shown: readonly unknown[] = Array.isArray(contents) ? contents : []
+  const items: readonly unknown[] = Array.isArray(contents) ? contents : []
   return {
-    contents: shown.filter(isObject).map((content) => {
+    contents: items.filter(isObject).map((content) => {
       if (typeof content.text === 'string') return { ...content, ...partIn(content, firstByte) }
       return { ...content, blob: blobs.shift() ?? '' }
     }),
@@ -232,9 +232,9 @@ function hear(message: WireObject): void {
     settle?.(message)
     return
   }
-  const given = isObject(params) ? params : {}
-  if (method === 'ui/notifications/host-context-changed') hostContext.value = { ...hostContext.value, ...given }
-  if (method === 'ui/notifications/tool-input' && isObject(given.arguments)) toolInput.value = given.arguments
+  const members = isObject(params) ? params : {}
+  if (method === 'ui/notifications/host-context-changed') hostContext.value = { ...hostContext.value, ...members }
+  if (method === 'ui/notifications/tool-input' && isObject(members.arguments)) toolInput.value = members.arguments
   if (method === 'notifications/resources/list_changed')
     for (const one of [...listeners]) one({ uris: [], listed: true })
   if (id === undefined) return

@@ -22,7 +22,7 @@ type Given =
   | { readonly state: 'contents'; readonly tokens: number }
   | { readonly state: 'failed'; readonly reason: string }
 
-const given = signal<Given>({ state: 'nothing' })
+const input = signal<Given>({ state: 'nothing' })
 
 /** Whether the host accepts contexts. */
 const takesContext = () => isObject(hostCapabilities.value.updateModelContext)
@@ -42,19 +42,19 @@ export function sendBasketOnChange(): void {
     asking?.abort()
     if (!takesContext() || (count === 0 && !hasTold)) return
     if (as === 'contents' && count > 0 && !isReady()) {
-      given.value = { state: 'waiting' }
+      input.value = { state: 'waiting' }
       return
     }
-    given.value = { state: 'busy' }
+    input.value = { state: 'busy' }
     const controller = new AbortController()
     asking = controller
     timer = setTimeout(async () => {
       try {
-        const told = await tellPicks(as, controller.signal)
+        const telling = await tellPicks(as, controller.signal)
         hasTold = true
-        if (!controller.signal.aborted) given.value = told
+        if (!controller.signal.aborted) input.value = telling
       } catch (error) {
-        if (!controller.signal.aborted) given.value = { state: 'failed', reason: errorSentence(error) }
+        if (!controller.signal.aborted) input.value = { state: 'failed', reason: errorSentence(error) }
       }
     }, pauseMs)
   })
@@ -107,14 +107,14 @@ const heading =
 
 /** In a host, the context goes into the conversation; copying works too. */
 export const BasketExport: typeof import('../basket/export.tsx').BasketExport = () => {
-  const told = useSignal('')
+  const message = useSignal('')
   const copyText = async () => {
-    told.value = t('working')
+    message.value = t('working')
     try {
       const { text, tokens } = await assemble(requireConnection(), basketPlan.value, basketSettings.value)
-      told.value = (await copyToClipboard(text)) ? t('copied', { count: tokens }) : own('copyFailed')
+      message.value = (await copyToClipboard(text)) ? t('copied', { count: tokens }) : own('copyFailed')
     } catch (error) {
-      told.value = errorSentence(error)
+      message.value = errorSentence(error)
     }
   }
   return (
@@ -127,7 +127,7 @@ export const BasketExport: typeof import('../basket/export.tsx').BasketExport = 
           onClick={() => void copyText()}
         />
         <p class="hint" role="status">
-          {told.value}
+          {message.value}
         </p>
       </div>
     </div>
@@ -153,7 +153,7 @@ function Giving() {
       </div>
       <p class="hint">{own(handoverForm.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
       <p class="giving-state" role="status">
-        {exportStateText(given.value)}
+        {exportStateText(input.value)}
       </p>
     </>
   )

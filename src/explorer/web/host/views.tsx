@@ -35,10 +35,10 @@ export const compileFinder: typeof import('../preview/model/pattern.ts').compile
       find: (lines) =>
         lines
           .flatMap((text, line) =>
-            Array.from(text.matchAll(compiled), ({ index, 0: found }) => ({
+            Array.from(text.matchAll(compiled), ({ index, 0: text }) => ({
               line,
               start: index,
-              end: index + found.length,
+              end: index + text.length,
             })),
           )
           .filter(({ start, end }) => start < end)

@@ -26,8 +26,8 @@ function replacements(): Plugin {
     enforce: 'pre',
     async resolveId(source, importer, options) {
       if (!source.startsWith('.')) return undefined
-      const found = await this.resolve(source, importer, { ...options, skipSelf: true })
-      return found === null ? undefined : (own.get(found.id) ?? found)
+      const id = await this.resolve(source, importer, { ...options, skipSelf: true })
+      return id === null ? undefined : (own.get(id.id) ?? id)
     },
   }
 }

@@ -192,9 +192,9 @@ function createRefresh(forest: Forest, listed: ResourceList): (change: { readonl
     isPlanned = false
     isRunning = true
     const before = performance.now()
-    const changed = await forest.refresh()
-    markChanged(changed.filter((uri) => uri !== route.value.uri))
-    if (changed.length > 0) announce(t('listChanged', { count: changed.length }))
+    const changedUris = await forest.refresh()
+    markChanged(changedUris.filter((uri) => uri !== route.value.uri))
+    if (changedUris.length > 0) announce(t('listChanged', { count: changedUris.length }))
     // A hidden list is loaded again when it is next shown.
     if (listed.state !== 'idle' && isListWanted.peek()) await listed.reload()
     else isListStale = listed.state !== 'idle'

@@ -55,8 +55,8 @@ export function createColumns(mounts: readonly Resource[]) {
     typeAt,
     mounts,
     types,
-    add: (added: readonly Resource[]) => {
-      for (const resource of added) {
+    add: (newResources: readonly Resource[]) => {
+      for (const resource of newResources) {
         resources.push(resource)
         texts.push(filterableText(resource))
         mountAt.push(mountOf(resource.uri))

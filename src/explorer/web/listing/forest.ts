@@ -72,14 +72,15 @@ export function createForest(
     tell()
     let mounts: readonly Resource[] = []
     try {
-      const given = await view.mounts()
-      mounts = options.arrange?.(given) ?? given
+      const mountResources = await view.mounts()
+      mounts = options.arrange?.(mountResources) ?? mountResources
       onPage(mounts)
       loads.tree = { ...loads.tree, roots: mounts.map((mount) => singles.get(mount.uri) ?? mount) }
       state = 'loaded'
       error = undefined
-      const opened = mounts.length === 1 ? mounts : isFirst ? mounts.filter((one) => options.isOpenAtFirst?.(one)) : []
-      for (const mount of opened)
+      const openMounts =
+        mounts.length === 1 ? mounts : isFirst ? mounts.filter((one) => options.isOpenAtFirst?.(one)) : []
+      for (const mount of openMounts)
         if (isDirectory(mount, 0) && folderAt(loads.tree, mount.uri).next === '') open(mount.uri)
     } catch (thrown) {
       error = thrown
@@ -142,9 +143,9 @@ export function createForest(
     /** Loads the mounts and all shown directories again. Resolves to the URIs of new and changed entries of the directories. */
     refresh: async () => {
       await start()
-      const changed = await loads.reloadAll()
+      const changedUris = await loads.reloadAll()
       tell()
-      return changed
+      return changedUris
     },
     /** Opens all directories above a resource. Resolves to the URI of its row; `undefined` if it is not found. Rejects when aborted. */
     reveal: async (uri: string, signal: AbortSignal) => {
@@ -193,14 +194,14 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
 
   /** Runs a load of a directory, and keeps its failure in the tree. */
   const tracked = (uri: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> => {
-    const done = work()
+    const result = work()
       .catch((failure: unknown): readonly string[] => {
         loads.tree = withFolder(loads.tree, uri, { failure })
         return []
       })
       .finally(() => loading.delete(uri))
-    loading.set(uri, done)
-    return done
+    loading.set(uri, result)
+    return result
   }
 
   const loads: Loads = {
@@ -230,17 +231,17 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
       })
     },
     reloadAll: async () => {
-      const loaded = [...loads.tree.folders].flatMap(([uri, { next }]) => (next === '' ? [] : [uri]))
-      loads.tree = withStaleFolders(loads.tree, loaded)
+      const folders = [...loads.tree.folders].flatMap(([uri, { next }]) => (next === '' ? [] : [uri]))
+      loads.tree = withStaleFolders(loads.tree, folders)
       const reloadIn = async (items: readonly Resource[], above: readonly string[]): Promise<readonly string[]> => {
-        const changed: string[] = []
+        const changedUris: string[] = []
         for (const { uri } of items) {
           const folder = folderIfShown(loads.tree, uri, above)
           if (folder === undefined) continue
-          if (folder.next !== '') changed.push(...(await loads.reload(uri)))
-          changed.push(...(await reloadIn(folderAt(loads.tree, uri).items, [...above, uri])))
+          if (folder.next !== '') changedUris.push(...(await loads.reload(uri)))
+          changedUris.push(...(await reloadIn(folderAt(loads.tree, uri).items, [...above, uri])))
         }
-        return changed
+        return changedUris
       }
       return reloadIn(loads.tree.roots ?? [], [])
     },

@@ -118,13 +118,13 @@ function incrementCount(counts: Uint32Array, at: number): void {
   counts[at] = (counts[at] ?? 0) + 1
 }
 
-function fitsMount(wanted: string | undefined, uri: string): boolean {
-  return wanted === undefined || wanted.split(' ').some((one) => one.replace(/\/$/, '') === uri.replace(/\/$/, ''))
+function fitsMount(mount: string | undefined, uri: string): boolean {
+  return mount === undefined || mount.split(' ').some((one) => one.replace(/\/$/, '') === uri.replace(/\/$/, ''))
 }
 
-function fitsType(wanted: string | undefined, type: string): boolean {
-  if (wanted === undefined) return true
-  return wanted.split(' ').some((one) => one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
+function fitsType(pattern: string | undefined, type: string): boolean {
+  if (pattern === undefined) return true
+  return pattern.split(' ').some((one) => one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
 }
 
 interface Open {
@@ -199,7 +199,7 @@ function slashes(uri: string, from: number): readonly number[] {
   if (first === -1) return none
   const query = uri.search(/[?#]/)
   const end = query === -1 ? uri.length : query
-  const found: number[] = []
-  for (let at = first; at !== -1 && at < end - 1; at = uri.indexOf('/', at + 1)) found.push(at + 1)
-  return found
+  const positions: number[] = []
+  for (let at = first; at !== -1 && at < end - 1; at = uri.indexOf('/', at + 1)) positions.push(at + 1)
+  return positions
 }

@@ -16,8 +16,8 @@ const readmeName = /^readme(?:\.(?:md|markdown|mdx|txt|rst|adoc))?$/i
 
 /** Returns the README among resources, preferably in Markdown. */
 export function readmeIn(items: readonly Resource[]): Resource | undefined {
-  const found = items.filter(({ name, mimeType }) => mimeType !== directoryMimeType && readmeName.test(name))
-  return found.find(({ name }) => /\.m/i.test(name)) ?? found[0]
+  const resources = items.filter(({ name, mimeType }) => mimeType !== directoryMimeType && readmeName.test(name))
+  return resources.find(({ name }) => /\.m/i.test(name)) ?? resources[0]
 }
 
 /** Counts the resources of one folder, and finds its README. */
@@ -64,10 +64,12 @@ export async function readIndexingProgress(
   mounts: readonly SearchMount[],
   signal: AbortSignal,
 ): Promise<IndexingProgress | undefined> {
-  const asked = await Promise.all(mounts.map((mount) => readSearchStatus(view, mount, signal).catch(() => undefined)))
-  const growing = asked.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
+  const statuses = await Promise.all(
+    mounts.map((mount) => readSearchStatus(view, mount, signal).catch(() => undefined)),
+  )
+  const growing = statuses.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
   if (growing.length === 0) return undefined
-  const done = growing.reduce((sum, { looked = 0 }) => sum + looked, 0)
-  if (growing.some(({ of }) => of === undefined)) return { done }
-  return { done, of: growing.reduce((sum, { of = 0 }) => sum + of, 0) }
+  const comparedCount = growing.reduce((sum, { looked = 0 }) => sum + looked, 0)
+  if (growing.some(({ of }) => of === undefined)) return { done: comparedCount }
+  return { done: comparedCount, of: growing.reduce((sum, { of = 0 }) => sum + of, 0) }
 }

@@ -136,7 +136,7 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
     setState('lost')
   }
   const stream = createChangeStreamManager(
-    (wanted) => openChangeStream(endpoint, wanted, listeners),
+    (changes) => openChangeStream(endpoint, changes, listeners),
     () => {
       if (!isPaused && !isClosed) backOff()
     },
@@ -149,10 +149,10 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
     waiting = []
     const want = listeners.wanted()
     // If the stream is lost, callers are told that everything was agreed to, because the stream will be opened again.
-    let told = want
+    let changes = want
     try {
       if (state !== 'lost' && stream.told === undefined && !isEmptyChangeSet(want)) setState('opening')
-      told = await stream.ask(want)
+      changes = await stream.ask(want)
       if (isPaused || isClosed) return stream.close()
       if (isEmptyChangeSet(want)) return setState('off')
       timer.reset()
@@ -162,7 +162,7 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
     } catch {
       if (!isPaused) backOff()
     } finally {
-      for (const resolve of those) resolve(told)
+      for (const resolve of those) resolve(changes)
     }
   }
 
@@ -220,7 +220,7 @@ const silenceTimeoutMs = 50_000
  */
 function openChangeStream(
   endpoint: Endpoint,
-  asked: ChangeSet,
+  requestedChanges: ChangeSet,
   { tell }: Pick<Listeners, 'tell'>,
 ): Promise<ChangeStream> {
   const controller = new AbortController()
@@ -231,9 +231,9 @@ function openChangeStream(
     timer = setTimeout(() => controller.abort(), silenceTimeoutMs)
   }
   const notifications = {
-    ...(asked.uris.size > 0 ? { resourceSubscriptions: [...asked.uris] } : {}),
-    ...(asked.list ? { resourcesListChanged: true } : {}),
-    ...(asked.prompts ? { promptsListChanged: true } : {}),
+    ...(requestedChanges.uris.size > 0 ? { resourceSubscriptions: [...requestedChanges.uris] } : {}),
+    ...(requestedChanges.list ? { resourcesListChanged: true } : {}),
+    ...(requestedChanges.prompts ? { promptsListChanged: true } : {}),
   }
 
   const { promise: ended, resolve: end } = withResolvers<void>()
@@ -252,8 +252,8 @@ function openChangeStream(
           if ('result' in message || 'error' in message) break
           const params = objectOf(message.params)
           if (message.method === 'notifications/subscriptions/acknowledged') {
-            const told = agreedOf(objectOf(params.notifications))
-            acknowledge({ asked: asked.uris.size, told, ended, close: () => controller.abort() })
+            const agreement = agreedOf(objectOf(params.notifications))
+            acknowledge({ asked: requestedChanges.uris.size, told: agreement, ended, close: () => controller.abort() })
           } else if (message.method === 'notifications/resources/updated' && typeof params.uri === 'string')
             tell({ uris: [params.uri], listed: false })
           else if (message.method === 'notifications/resources/list_changed') tell({ uris: [], listed: true })

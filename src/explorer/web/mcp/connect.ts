@@ -67,7 +67,7 @@ function createServerView(endpoint: Endpoint, changes: PageSubscriptions | undef
   )
   const prompts: PromptView = {
     list: (query, options) => requests.prompts(query?.cursor, options),
-    get: ({ name, arguments: given }, options) => requests.prompt(name, given, options),
+    get: ({ name, arguments: values }, options) => requests.prompt(name, values, options),
     complete: ({ name, ...asked }, options) => requests.complete({ type: 'ref/prompt', name }, asked, options),
   }
   return {

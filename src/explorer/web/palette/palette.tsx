@@ -34,7 +34,7 @@ function CommandPalette() {
   const dialog = useRef<HTMLDialogElement>(null)
   const query = useSignal('')
   const active = useSignal(0)
-  const asked = useSignal<readonly Resource[]>([])
+  const unlistedResources = useSignal<readonly Resource[]>([])
   const isAsking = useSignal(false)
 
   useEffect(() => {
@@ -44,15 +44,15 @@ function CommandPalette() {
     if (prompts.value.state !== 'loaded') void followPrompts()
     loadNames(requireConnection().view).catch(() => {})
   }, [])
-  useAsking(query, asked, isAsking)
+  useAsking(query, unlistedResources, isAsking)
 
   // Computed only when the text or the options change, not on each arrow key, because there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
     if (text.trim() === '') return paletteActions()
-    const known = [...paletteActions(), ...templateOptions(), ...promptOptions()]
-    const named = rankOptions([...known, ...resourceNames.value.resources.map(resourceOption)], text, 12)
-    const others = [...named, ...unlisted(asked.value, named)]
+    const options = [...paletteActions(), ...templateOptions(), ...promptOptions()]
+    const ranking = rankOptions([...options, ...resourceNames.value.resources.map(resourceOption)], text, 12)
+    const others = [...ranking, ...unlisted(unlistedResources.value, ranking)]
     return isUri(text) ? [...typedOptions(text), ...others] : [...others, ...typedOptions(text)]
   })
   const text = query.value
@@ -138,10 +138,14 @@ const pauseMs = 150
 const maxAsked = 8
 
 /** Queries the server's search: it also knows contents, and names that the page has not loaded. */
-function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, isAsking: Signal<boolean>): void {
+function useAsking(
+  query: Signal<string>,
+  unlistedResources: Signal<readonly Resource[]>,
+  isAsking: Signal<boolean>,
+): void {
   const text = query.value.trim()
   useEffect(() => {
-    asked.value = []
+    unlistedResources.value = []
     isAsking.value = text !== '' && offeredSearches.value.length > 0
     if (!isAsking.value) return
     const controller = new AbortController()
@@ -157,7 +161,7 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
         const documents = groupHits(hits).flatMap(({ hits: [best] }) =>
           best === undefined ? [] : [documentResource(best)],
         )
-        if (!controller.signal.aborted) asked.value = documents.slice(0, maxAsked)
+        if (!controller.signal.aborted) unlistedResources.value = documents.slice(0, maxAsked)
       } catch {
         // Without an answer, the loaded names are still offered.
       }
@@ -171,9 +175,9 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
 }
 
 /** Returns the hits of the server without the options that are listed by their names. */
-function unlisted(asked: readonly Resource[], named: readonly PaletteOption[]): readonly PaletteOption[] {
-  const ids = new Set(named.map(({ id }) => id))
-  return asked.map(resourceOption).filter(({ id }) => !ids.has(id))
+function unlisted(unlistedResources: readonly Resource[], options: readonly PaletteOption[]): readonly PaletteOption[] {
+  const ids = new Set(options.map(({ id }) => id))
+  return unlistedResources.map(resourceOption).filter(({ id }) => !ids.has(id))
 }
 
 function noteOf(count: number, text: string, isAsking: boolean): string {

@@ -94,7 +94,7 @@ const mostDrawn = 12
 export function ChartView({ chart }: { readonly chart: Chart }) {
   const box = useRef<HTMLElement>(null)
   const plot = useRef<ReturnType<typeof createPlot>>(undefined)
-  const [hidden, setHidden] = useState<ReadonlySet<number>>(
+  const [hiddenSeries, setHidden] = useState<ReadonlySet<number>>(
     () => new Set([...chart.series.keys()].filter((index) => index >= mostDrawn)),
   )
   const [at, setAt] = useState<number>()
@@ -102,16 +102,16 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
   const locale = language.value
   useEffect(() => {
     if (box.current === null) return
-    const made = createPlot(box.current, chart, locale, setAt)
-    plot.current = made
-    return () => made.end()
+    const newPlot = createPlot(box.current, chart, locale, setAt)
+    plot.current = newPlot
+    return () => newPlot.end()
   }, [chart, locale, dark])
   useEffect(() => {
-    for (const index of chart.series.keys()) plot.current?.show(index, !hidden.has(index))
-  }, [chart, hidden, locale, dark])
+    for (const index of chart.series.keys()) plot.current?.show(index, !hiddenSeries.has(index))
+  }, [chart, hiddenSeries, locale, dark])
   const time = at === undefined ? undefined : chart.times[at]
   const toggle = (index: number) => {
-    const next = new Set(hidden)
+    const next = new Set(hiddenSeries)
     if (!next.delete(index)) next.add(index)
     setHidden(next)
   }
@@ -143,7 +143,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
         label={`${t('chartLabel', { name })} ${t('chartHelp')}`}
         onKeyDown={onKeyDown}
       />
-      <SeriesTable chart={chart} hidden={hidden} toggle={toggle} at={at} format={format} />
+      <SeriesTable chart={chart} hidden={hiddenSeries} toggle={toggle} at={at} format={format} />
       {chart.summary === undefined ? null : <p class="chart-summary">{escapeInvisible(chart.summary)}</p>}
     </div>
   )

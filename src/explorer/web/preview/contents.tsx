@@ -30,15 +30,15 @@ interface Props {
 
 /** One content of a read. If there are several contents, the user chooses one. */
 export function Contents({ reader, reading }: Props) {
-  const [chosen, setChosen] = useState(0)
+  const [choice, setChosen] = useState(0)
   const { contents } = reading
-  const content = contents[Math.min(chosen, contents.length - 1)]
+  const content = contents[Math.min(choice, contents.length - 1)]
   if (content === undefined) return <p class="preview-note">{t('empty')}</p>
   const parts =
     contents.length === 1 ? null : (
       <label>
         {t('parts')}{' '}
-        <select class="field" value={chosen} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
+        <select class="field" value={choice} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
           {contents.map((one, index) => (
             <option key={index} value={index}>
               {index + 1}/{contents.length} {escapeInvisible(one.name ?? lastSegment(one.uri))}
@@ -47,7 +47,7 @@ export function Contents({ reader, reading }: Props) {
         </select>
       </label>
     )
-  return <One key={chosen} reader={reader} reading={reading} content={content} parts={parts} />
+  return <One key={choice} reader={reader} reading={reading} content={content} parts={parts} />
 }
 
 interface OneProps extends Props {
@@ -58,19 +58,19 @@ interface OneProps extends Props {
 function One({ reader, reading, content, parts }: OneProps) {
   const { text, bytes } = useMemo(() => decodeContent(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
-  const found = lineRangeIn(reader.uri)
+  const range = lineRangeIn(reader.uri)
   const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
   // If the server has no text of a document, the original is the only form.
-  const hasForms = isDocument && reader.noText.value === undefined && found === undefined && !reader.uri.includes('?')
-  const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
+  const hasForms = isDocument && reader.noText.value === undefined && range === undefined && !reader.uri.includes('?')
+  const isSource = (route.value.source === '1' && !isDocument) || range !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // Any other part begins at the first line of the text, because further parts are appended to it.
-  const isPart = found !== undefined || isTailed
+  const isPart = range !== undefined || isTailed
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
-  const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
+  const isLaidOut = range === undefined && laidOut.has(shape.kind) && !isCut
   // Find cannot search a page in its frame, or a drawing, so it searches their sources.
   const isFoundInSource = isFindBarOpen.value && (shape.kind === 'page' || shape.kind === 'drawing')
   const showsText = isText && (isSource || !isLaidOut || isFoundInSource)
@@ -104,7 +104,7 @@ function One({ reader, reading, content, parts }: OneProps) {
             language={shape.language}
             first={typeof tailFirst === 'number' ? tailFirst : isPart ? firstLineNumber(reading.part) : 1}
             isUnnumbered={isTailed && canFindInWhole() && typeof tailFirst === 'string'}
-            marked={found}
+            marked={range}
             wrap={wraps.value}
             isEnd={isTailed && follows.value}
             changedAt={reader.standing.value.changedAt}
@@ -122,7 +122,7 @@ function One({ reader, reading, content, parts }: OneProps) {
  * the whole text. `counting`: the count is not known yet. `unknown`: the server cannot count the lines, or the URI has no `tail`.
  */
 function useTailFirst(uri: string, text: string | undefined): number | 'counting' | 'unknown' {
-  const [counted, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()
+  const [counts, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()
   const isTail = parameterOf(uri, 'tail') !== undefined && text !== undefined && canFindInWhole()
   useEffect(() => {
     if (!isTail) return
@@ -141,7 +141,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
     }
   }, [isTail, uri, text])
   if (!isTail) return 'unknown'
-  return counted?.text === text ? counted.first : 'counting'
+  return counts?.text === text ? counts.first : 'counting'
 }
 
 /** Returns the number of the first line of a part in lines; 1 for a part in bytes, and for the whole content. */
@@ -169,7 +169,7 @@ function SourceChoice({ forms: [form, source], isSource }: SourceChoiceProps) {
       label={t('view')}
       options={options}
       value={isSource ? '1' : ''}
-      onChoose={(chosen) => navigate({ source: chosen })}
+      onChoose={(choice) => navigate({ source: choice })}
     />
   )
 }

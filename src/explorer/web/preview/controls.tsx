@@ -114,9 +114,9 @@ export function VirtualRows(props: Props) {
     else if (top + rowHeight > element.scrollTop + element.clientHeight - above)
       element.scrollTop = top + rowHeight - element.clientHeight + above
   }, [active])
-  const shown = Math.min(count, Math.floor(maxRowsPx / rowHeight))
+  const rowCount = Math.min(count, Math.floor(maxRowsPx / rowHeight))
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spare)
-  const last = Math.min(shown, Math.ceil((view.top + view.height) / rowHeight) + spare)
+  const last = Math.min(rowCount, Math.ceil((view.top + view.height) / rowHeight) + spare)
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => row(first + index))
   return (
     <div ref={box} class={`virtual ${typeof name === 'string' ? name : ''}`} {...attributes}>
@@ -125,7 +125,7 @@ export function VirtualRows(props: Props) {
           {head}
         </div>
       )}
-      <div role="presentation" style={{ height: `${shown * rowHeight}px`, minWidth: wide, position: 'relative' }}>
+      <div role="presentation" style={{ height: `${rowCount * rowHeight}px`, minWidth: wide, position: 'relative' }}>
         <div role="presentation" class="virtual-rows" style={{ transform: `translateY(${first * rowHeight}px)` }}>
           {rows}
         </div>

@@ -153,21 +153,21 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
 /** Returns the matches of Find in a table, and the order of the shown rows. `undefined` as the order: that of `body`. */
 function useMatches(body: Rows, sorted: readonly number[] | undefined) {
   const { find, fault } = useFinder()
-  const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
+  const rowMatches = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
   const current = useSignal(0)
   const hides = hidesOthers.value
   const order = useMemo(() => {
-    if (found === undefined || !hides) return sorted
-    return (sorted ?? Array.from(body.keys())).filter((index) => found.has(index))
-  }, [body, sorted, found, hides])
+    if (rowMatches === undefined || !hides) return sorted
+    return (sorted ?? Array.from(body.keys())).filter((index) => rowMatches.has(index))
+  }, [body, sorted, rowMatches, hides])
   /** The positions of the matching rows among the shown ones. */
   const places = useMemo(() => {
-    if (found === undefined) return []
+    if (rowMatches === undefined) return []
     return Array.from({ length: order?.length ?? body.length }, (_, row) => row).filter((row) =>
-      found.has(order?.[row] ?? row),
+      rowMatches.has(order?.[row] ?? row),
     )
-  }, [body, found, order])
-  return { find, fault, current, order, places, found }
+  }, [body, rowMatches, order])
+  return { find, fault, current, order, places, found: rowMatches }
 }
 
 /** Whether rows without a match are left out. */
@@ -177,12 +177,12 @@ type Find = NonNullable<ReturnType<typeof useFinder>['find']>
 
 /** The rows with a match, by their index, each with the first column that matches. */
 function rowsWith(body: Rows, find: Find): ReadonlyMap<number, number> {
-  const found = new Map<number, number>()
+  const matchesByRow = new Map<number, number>()
   for (const [index, row] of body.entries()) {
     const [first] = find(row)
-    if (first !== undefined) found.set(index, first.line)
+    if (first !== undefined) matchesByRow.set(index, first.line)
   }
-  return found
+  return matchesByRow
 }
 
 function CellText({ text, find }: { readonly text: string; readonly find: Find | undefined }) {

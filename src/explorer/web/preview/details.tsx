@@ -91,8 +91,8 @@ function Readings({ uri, told }: { readonly uri: string; readonly told: unknown 
 }
 
 /** Returns the names of the forms in which a document can be read, from its metadata. */
-export function readingsIn(told: unknown): readonly string[] {
-  const list = isObject(told) && Array.isArray(told.forms) ? told.forms : []
+export function readingsIn(value: unknown): readonly string[] {
+  const list = isObject(value) && Array.isArray(value.forms) ? value.forms : []
   return list.filter((form): form is string => typeof form === 'string' && /^[a-z]{1,20}$/.test(form))
 }
 

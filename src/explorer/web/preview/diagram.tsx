@@ -15,7 +15,7 @@ export function TablesDiagram({ overview, uri }: { readonly overview: DatabaseOv
   const box = useRef<HTMLElement>(null)
   const drawing = useMemo(() => placeTables(overview), [overview])
   const [frame, setFrame] = useState({ x: 0, y: 0, scale: 1 })
-  const [picked, setPicked] = useState<string>()
+  const [selection, setPicked] = useState<string>()
   const fitAll = () => {
     const element = box.current
     if (element === null) return
@@ -68,7 +68,7 @@ export function TablesDiagram({ overview, uri }: { readonly overview: DatabaseOv
           role="presentation"
         >
           {overview.links.map((link, index) => (
-            <Link key={index} link={link} boxes={drawing.boxes} picked={picked} />
+            <Link key={index} link={link} boxes={drawing.boxes} picked={selection} />
           ))}
           {[...drawing.boxes.values()].map((one) => (
             <DiagramTable
@@ -76,7 +76,7 @@ export function TablesDiagram({ overview, uri }: { readonly overview: DatabaseOv
               box={one}
               uri={tableUri(uri, one.table, overview.schema)}
               onPick={setPicked}
-              isBeside={isBeside(overview.links, picked, one.table.id)}
+              isBeside={isBeside(overview.links, selection, one.table.id)}
             />
           ))}
         </svg>
@@ -85,9 +85,12 @@ export function TablesDiagram({ overview, uri }: { readonly overview: DatabaseOv
   )
 }
 
-function isBeside(links: readonly SchemaLink[], picked: string | undefined, id: string): boolean {
-  if (picked === undefined) return false
-  return picked === id || links.some(({ from, to }) => (from === picked && to === id) || (to === picked && from === id))
+function isBeside(links: readonly SchemaLink[], selection: string | undefined, id: string): boolean {
+  if (selection === undefined) return false
+  return (
+    selection === id ||
+    links.some(({ from, to }) => (from === selection && to === id) || (to === selection && from === id))
+  )
 }
 
 interface TableProps {

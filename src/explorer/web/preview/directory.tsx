@@ -160,25 +160,25 @@ function useListing(uri: string) {
   const page = async (cursor: string | undefined, signal?: AbortSignal) => {
     const directory = uri.endsWith('/') || findCachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
-    const found = await requireConnection().view.directory({ uri: directory, ...defined({ cursor }) }, options)
-    cacheResources(found.items)
-    return found
+    const page = await requireConnection().view.directory({ uri: directory, ...defined({ cursor }) }, options)
+    cacheResources(page.items)
+    return page
   }
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     setListing((before) => ({ ...before, isBusy: true }))
     // As many entries as before are loaded again, so that the scroll position stays.
-    const read = async () => {
-      let found = await page(undefined, signal)
-      const items = [...found.items]
-      while (found.nextCursor !== undefined && items.length < held.current) {
-        found = await page(found.nextCursor, signal)
-        items.push(...found.items)
+    const readAll = async () => {
+      let firstPage = await page(undefined, signal)
+      const items = [...firstPage.items]
+      while (firstPage.nextCursor !== undefined && items.length < held.current) {
+        firstPage = await page(firstPage.nextCursor, signal)
+        items.push(...firstPage.items)
       }
-      setListing({ items, isBusy: false, ...defined({ next: found.nextCursor }) })
+      setListing({ items, isBusy: false, ...defined({ next: firstPage.nextCursor }) })
     }
-    read().catch((error: unknown) => {
+    readAll().catch((error: unknown) => {
       if (!signal.aborted) setListing({ items: [], isBusy: false, error })
     })
     const stop = onListChange(() => setRound((before) => before + 1))

@@ -57,18 +57,18 @@ export function completeDocument(
 const maxColoured = 100_000
 
 function headingsOf(page: HTMLElement): readonly DocumentHeading[] {
-  const used = new Set<string>()
+  const names = new Set<string>()
   // Next number for headings of the same name.
   const numbers = new Map<string, number>()
   return [...page.querySelectorAll<HTMLElement>('h1, h2, h3, h4')].map((heading) => {
     const text = heading.textContent ?? ''
     const slug = `user-content-${slugOf(text)}`
     let id = slug
-    for (let number = numbers.get(slug) ?? 1; used.has(id); number++) {
+    for (let number = numbers.get(slug) ?? 1; names.has(id); number++) {
       id = `${slug}-${number}`
       numbers.set(slug, number + 1)
     }
-    used.add(id)
+    names.add(id)
     heading.id = id
     heading.tabIndex = -1
     return { id, text: escapeInvisible(text), level: Number(heading.nodeName.slice(1)) }
@@ -126,7 +126,7 @@ const maxShownImages = 50
 /** Returns a function that calls `show` when an element comes into view, for the first {@link maxShownImages} elements. */
 function whenInView(signal: AbortSignal): Images['inView'] {
   const waiting = new Map<Element, () => void>()
-  let left = maxShownImages
+  let remaining = maxShownImages
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries) {
@@ -140,7 +140,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   )
   signal.addEventListener('abort', () => observer.disconnect(), { once: true })
   return (element, show) => {
-    if (left-- <= 0) return
+    if (remaining-- <= 0) return
     waiting.set(element, show)
     observer.observe(element)
   }

@@ -31,17 +31,17 @@ export async function compareEarlier(
   uri: string,
   contents: readonly ResourceContent[],
   state: EarlierState,
-  left: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
   const [content] = contents
   if (contents.length !== 1 || content === undefined || !('text' in content) || content.text.length > maxText) return
   const { view, server } = requireConnection()
   const before = lastShownVersion(server.name, uri)
   try {
-    const asked = `${uri}?since=${encodeURIComponent(before?.version ?? '')}`
-    const [answer] = (await view.read(asked, { signal: left })).contents
+    const deltaUri = `${uri}?since=${encodeURIComponent(before?.version ?? '')}`
+    const [answer] = (await view.read(deltaUri, { signal: signal })).contents
     const facts = objectOf(answer?.meta?.[metaKeys.delta])
-    if (answer?.version === undefined || facts.state === undefined || left.aborted) return
+    if (answer?.version === undefined || facts.state === undefined || signal.aborted) return
     noteShownVersion(server.name, uri, answer.version)
     if (before === undefined || facts.state === 'unchanged' || !('text' in answer)) return
     const diff = facts.state === 'diff' ? answer.text : undefined

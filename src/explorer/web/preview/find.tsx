@@ -88,7 +88,7 @@ export function FindBar({ count, current, fault, lines, children }: FindBarProps
     isFindBarOpen.value = false
     document.getElementById('middle')?.focus()
   }
-  const found = t(count === maxMatches ? 'findMany' : 'findCount', {
+  const summary = t(count === maxMatches ? 'findMany' : 'findCount', {
     at: Math.min(current.value, count - 1) + 1,
     count,
   })
@@ -118,7 +118,7 @@ export function FindBar({ count, current, fault, lines, children }: FindBarProps
       />
       <Toggle name={t('findPattern')} sign=".*" state={isPattern} />
       <span class="find-bar-count" role="status">
-        {searchedText.value === '' ? '' : (fault ?? (count === 0 ? t('findNone') : found))}
+        {searchedText.value === '' ? '' : (fault ?? (count === 0 ? t('findNone') : summary))}
       </span>
       <Button name={t('findBefore')} icon="up" disabled={count === 0} onClick={() => step(-1)} />
       <Button name={t('findNext')} icon="down" disabled={count === 0} onClick={() => step(1)} />
@@ -161,11 +161,11 @@ const maxAnswers = 30
 
 /** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many lines. */
 export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
-  const given = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
+  const args = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
   let cursor: string | undefined
   for (let answers = 0; answers < maxAnswers; answers++) {
     const { lastLine, next } = wholeIn(
-      await requireConnection().call(tool, { ...given, ...defined({ cursor }) }, signal),
+      await requireConnection().call(tool, { ...args, ...defined({ cursor }) }, signal),
     )
     if (next === undefined) return lastLine
     cursor = next
@@ -216,29 +216,29 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
     const controller = new AbortController()
     running.current = controller
     searched.value = before?.lastLine ?? 0
-    const given = {
+    const args = {
       uri: uriWithoutPart(uri),
       pattern: searchedText.value,
       literal: !isPattern.value,
       ignore_case: true,
     }
     const most = (before?.matches.length ?? 0) + maxListed
-    let found = before
+    let answer = before
     try {
       do {
-        const rest = { limit: most - (found?.matches.length ?? 0), ...defined({ cursor: found?.next }) }
-        const start = found?.lastLine ?? 0
+        const rest = { limit: most - (answer?.matches.length ?? 0), ...defined({ cursor: answer?.next }) }
+        const start = answer?.lastLine ?? 0
         const onProgress = ({ progress, message }: Readonly<Record<string, unknown>>) => {
           // Progress without a message counts seconds, not lines.
           if (message !== undefined) searched.value = Math.max(start, Number(progress))
         }
-        found = appendMatches(
-          found,
-          wholeIn(await requireConnection().call(tool, { ...given, ...rest }, controller.signal, onProgress)),
+        answer = appendMatches(
+          answer,
+          wholeIn(await requireConnection().call(tool, { ...args, ...rest }, controller.signal, onProgress)),
         )
-        whole.value = { key, answer: found }
-        searched.value = found.lastLine
-      } while (found.next !== undefined && found.matches.length < most)
+        whole.value = { key, answer: answer }
+        searched.value = answer.lastLine
+      } while (answer.next !== undefined && answer.matches.length < most)
     } catch (fault) {
       if (!controller.signal.aborted) whole.value = { key, error: fault }
     }
@@ -396,10 +396,10 @@ function rangesIn(element: HTMLElement, find: Finder): readonly Range[] {
 }
 
 function placeIn(nodes: readonly Text[], offset: number, isEnd: boolean): [Node, number] {
-  let left = offset
+  let offset0 = offset
   for (const node of nodes) {
-    if (left < node.length || (isEnd && left === node.length)) return [node, left]
-    left -= node.length
+    if (offset0 < node.length || (isEnd && offset0 === node.length)) return [node, offset0]
+    offset0 -= node.length
   }
   const last = nodes.at(-1) ?? document.body
   return [last, last instanceof Text ? last.length : 0]

@@ -35,26 +35,26 @@ function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
     const controller = new AbortController()
-    let made: string | undefined
-    const read = async () => {
+    let url: string | undefined
+    const readText = async () => {
       const { contents } = await requireConnection().view.read(uri, { signal: controller.signal })
       const bytes = contents[0] === undefined ? undefined : textOrBytes(contents[0])
       const type = bytes instanceof Uint8Array ? imageTypeOf(bytes) : undefined
       if (controller.signal.aborted || type === undefined || !(bytes instanceof Uint8Array)) return
-      made = createUrl(bytes, type)
-      setUrl(made)
+      url = createUrl(bytes, type)
+      setUrl(url)
     }
     const observer = new IntersectionObserver(([entry]) => {
       if (entry?.isIntersecting !== true) return
       observer.disconnect()
       // A picture that cannot be read stays empty, with its name.
-      read().catch(() => {})
+      readText().catch(() => {})
     })
     if (box.current !== null) observer.observe(box.current)
     return () => {
       controller.abort()
       observer.disconnect()
-      if (made !== undefined) releaseUrl(made)
+      if (url !== undefined) releaseUrl(url)
     }
   }, [uri])
   return (

@@ -86,8 +86,8 @@ function renderByFormat(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
   if (format === 'DatabaseSchema' && isObject(value)) return <TableSchema value={value} uri={uri} />
   if (format === 'DatabaseRows' && isObject(value)) return <DatabaseRows value={value} uri={uri} />
-  const found = format === 'SearchFound' ? parseSearchAnswer(JSON.stringify(value)) : undefined
-  if (found !== undefined) return <FoundList found={found} />
+  const answer = format === 'SearchFound' ? parseSearchAnswer(JSON.stringify(value)) : undefined
+  if (answer !== undefined) return <FoundList found={answer} />
   const listed = analysesOf(value, uri)
   if (listed !== undefined) return <Analyses listed={listed} />
   if (isObject(value) && Array.isArray(value.votes) && isObject(value.consensus))
@@ -236,9 +236,9 @@ function isSwitch(key: string, { count, isOpen }: JsonRow): boolean {
 
 function formatJsonAtPointer(value: unknown, pointer: string): string {
   const steps = pointer.split('/').slice(1)
-  const found = steps.reduce<unknown>((at, step) => {
+  const node = steps.reduce<unknown>((at, step) => {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
     return typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined
   }, value)
-  return typeof found === 'string' ? found : (JSON.stringify(found, null, 2) ?? '')
+  return typeof node === 'string' ? node : (JSON.stringify(node, null, 2) ?? '')
 }

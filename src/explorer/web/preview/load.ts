@@ -170,16 +170,16 @@ async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>
 }
 
 /** Looks for a resource in its directory, and waits for it at most {@link sizeTimeoutMs}. A later result is stored, too. */
-async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, left: AbortSignal): Promise<void> {
+async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, signal: AbortSignal): Promise<void> {
   const parent = parentOf(uri)
   if (parent === undefined) return
-  const found = findInListing(uriWithoutPart(uri), parent, left).then(
-    (known) => {
-      if (known !== undefined) resource.value = known
+  const listing = findInListing(uriWithoutPart(uri), parent, signal).then(
+    (listedResource) => {
+      if (listedResource !== undefined) resource.value = listedResource
     },
     () => {},
   )
-  await Promise.race([found, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
+  await Promise.race([listing, new Promise((resolve) => setTimeout(resolve, sizeTimeoutMs))])
 }
 
 interface FirstRead {
@@ -196,20 +196,20 @@ interface ReadsParts {
 
 /** Returns `read`, which reads a resource by a given query, and `readFirst`, which finds the query that suits the resource. */
 function createReads(uri: string, isOriginal: boolean, { resource, noText, left }: ReadsParts) {
-  const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
+  const readQuery = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
     const { view } = requireConnection()
-    const asked = query === undefined ? uri : withPart(uri, query)
-    return (await view.read(asked, { signal: left })).contents
+    const partUri = query === undefined ? uri : withPart(uri, query)
+    return (await view.read(partUri, { signal: left })).contents
   }
 
   /** Reads the text of a document, else the content. If the server refuses the first query, tries others. */
   const readFirst = async (): Promise<FirstRead> => {
-    const wanted = lineRangeIn(uri)
+    const range = lineRangeIn(uri)
     const text = isOriginal ? undefined : await readText()
     if (text !== undefined) return text
-    const first = wanted === undefined ? firstQuery(uri, resource.value) : queryAround(wanted)
+    const first = range === undefined ? firstQuery(uri, resource.value) : queryAround(range)
     try {
-      return { contents: await read(first), query: first }
+      return { contents: await readQuery(first), query: first }
     } catch (error) {
       const isTooLarge = isResourceError(error, 'too-large')
       // A server may not support parts: it then reports a malformed or missing URI.
@@ -226,7 +226,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     if (form === undefined || /[?#]/.test(uri)) return undefined
     const query = `as=${form}`
     try {
-      return { contents: await read(query), query }
+      return { contents: await readQuery(query), query }
     } catch (error) {
       if (left.aborted || isResourceError(error, 'unavailable')) throw error
       noText.value = isResourceError(error) ? error.message : undefined
@@ -237,14 +237,14 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
   const readOther = async (others: readonly (string | undefined)[], error: unknown): Promise<FirstRead> => {
     for (const query of others)
       try {
-        return { contents: await read(query), query }
+        return { contents: await readQuery(query), query }
       } catch (fault) {
         if (left.aborted || isResourceError(fault, 'unavailable')) throw fault
       }
     throw error
   }
 
-  return { read, readFirst }
+  return { read: readQuery, readFirst }
 }
 
 /** Returns the text or the bytes of a content. `undefined`: the content is a stream. */

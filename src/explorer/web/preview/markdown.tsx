@@ -26,29 +26,29 @@ export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
   const [headings, setHeadings] = useState<readonly DocumentHeading[]>([])
-  const [parsed, setParsed] = useState<MarkdownHtml | undefined>(undefined)
+  const [html, setParsed] = useState<MarkdownHtml | undefined>(undefined)
   useEffect(() => {
     let isLeft = false
-    void parseMarkdown(withFrontMatter(text.slice(0, longest))).then((found) => {
-      if (!isLeft) setParsed(found)
+    void parseMarkdown(withFrontMatter(text.slice(0, longest))).then((newHtml) => {
+      if (!isLeft) setParsed(newHtml)
     })
     return () => {
       isLeft = true
     }
   }, [text])
   useLayoutEffect(() => {
-    if (page.current === null || parsed === undefined) return
+    if (page.current === null || html === undefined) return
     const top = box.current?.scrollTop ?? 0
-    putClean(page.current, parsed.html)
-    const { headings: found, end } = completeDocument(page.current, uri)
-    setHeadings(found)
+    putClean(page.current, html.html)
+    const { headings, end } = completeDocument(page.current, uri)
+    setHeadings(headings)
     if (box.current !== null) box.current.scrollTop = top
     return end
-  }, [parsed, uri])
+  }, [html, uri])
   const document = (
     <>
-      {parsed === undefined ? <p class="preview-note">{t('loading')}</p> : null}
-      {parsed?.isCut === true ? <p class="preview-banner">{t('shortened')}</p> : null}
+      {html === undefined ? <p class="preview-note">{t('loading')}</p> : null}
+      {html?.isCut === true ? <p class="preview-banner">{t('shortened')}</p> : null}
       <div ref={page} class="markdown" lang={langOf(text.slice(0, 20_000))} />
       {text.length > longest ? <p class="preview-note">{t('truncated')}</p> : null}
     </>
@@ -176,9 +176,9 @@ function ImageOutput({ base64 }: { readonly base64: string }) {
     const bytes = tryDecodeBase64(base64)
     const type = bytes === undefined ? undefined : imageTypeOf(bytes)
     if (bytes === undefined || type === undefined) return
-    const made = createUrl(bytes, type)
-    setUrl(made)
-    return () => releaseUrl(made)
+    const url = createUrl(bytes, type)
+    setUrl(url)
+    return () => releaseUrl(url)
   }, [base64])
   return (
     <div class="notebook-output">{url === undefined ? t('imageFailed') : <img src={url} alt={t('outputImage')} />}</div>

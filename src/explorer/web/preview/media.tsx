@@ -116,9 +116,9 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
 function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
-    const made = createUrl(content, type)
-    setUrl(made)
-    return () => releaseUrl(made)
+    const url = createUrl(content, type)
+    setUrl(url)
+    return () => releaseUrl(url)
   }, [content, type])
   return url
 }

@@ -23,24 +23,24 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
   const { changedAt, isGone, isFailing } = standing.value
   const { value } = reading
   const part = value.state === 'ready' ? value.part : undefined
-  const found = lineRangeIn(uri)
+  const range = lineRangeIn(uri)
   const isTail = value.state === 'ready' && parameterOf(uri, 'tail') !== undefined
   const meta = value.state === 'ready' ? value.contents[0]?.meta : undefined
   const isCut = part === undefined && meta?.[metaKeys.truncated] === true
   return (
     <>
-      {isReading(meta) && found === undefined ? <p class="preview-banner">{t('readingOf')}</p> : null}
+      {isReading(meta) && range === undefined ? <p class="preview-banner">{t('readingOf')}</p> : null}
       {reader.noText.value === undefined ? null : (
         <p class="preview-banner warn">{t('noReading', { reason: escapeInvisible(reader.noText.value) })}</p>
       )}
       {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
       {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
       {changedAt === undefined ? <EarlierNote state={reader.earlier} /> : <ChangedNote at={changedAt} />}
-      {value.state !== 'ready' || found === undefined ? null : (
+      {value.state !== 'ready' || range === undefined ? null : (
         <p class="preview-banner">
-          {found.last === undefined
-            ? t('shownFrom', { first: found.first })
-            : t('shownLines', { first: found.first, last: found.last })}{' '}
+          {range.last === undefined
+            ? t('shownFrom', { first: range.first })
+            : t('shownLines', { first: range.first, last: range.last })}{' '}
           <a href={linkTo({ uri: withPart(uri, undefined) })}>{t('openWhole')}</a>
         </p>
       )}
@@ -55,7 +55,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
           <Button name={t('copyLink')} class="small" onClick={() => void copyAndAnnounce(permalinkUrl(linkTo({})))} />
         </p>
       ) : null}
-      {part === undefined || found !== undefined || isTail || isWhole(part) ? null : (
+      {part === undefined || range !== undefined || isTail || isWhole(part) ? null : (
         <p class="preview-banner">
           {partText(part)}{' '}
           {part.next === undefined ? null : (
@@ -74,8 +74,8 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
 
 /** Whether a content is the extracted text of a document. */
 function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
-  const told = meta?.[metaKeys.reading]
-  return isObject(told) && typeof told.of === 'string' && documentFormOf('', told.of) !== undefined
+  const readings = meta?.[metaKeys.reading]
+  return isObject(readings) && typeof readings.of === 'string' && documentFormOf('', readings.of) !== undefined
 }
 
 function isWhole({ first, unit, next }: PreviewPart): boolean {
@@ -85,10 +85,10 @@ function isWhole({ first, unit, next }: PreviewPart): boolean {
 function partText({ unit, last, lines, size }: PreviewPart): string {
   if (unit === 'lines')
     return lines === undefined ? t('partLines', { first: 1, last }) : t('partLinesOf', { first: 1, last, lines })
-  const shown = formatSize(last + 1)
+  const sizeText = formatSize(last + 1)
   return size === undefined
-    ? t('partBytes', { size: shown })
-    : t('partBytesOf', { size: shown, whole: formatSize(size) })
+    ? t('partBytes', { size: sizeText })
+    : t('partBytesOf', { size: sizeText, whole: formatSize(size) })
 }
 
 function cutText(size: unknown): string {

@@ -35,9 +35,9 @@ export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri
       inner.setAttribute('sandbox', '')
       inner.setAttribute('referrerpolicy', 'no-referrer')
       inner.title = name
-      const { html, isCut: cut } = withoutLinks(frame, text)
+      const { html, isCut } = withoutLinks(frame, text)
       inner.srcdoc = `<!doctype html>${policy}${paper}${html}`
-      setCut(cut)
+      setCut(isCut)
       Object.assign(inner.style, { position: 'fixed', inset: '0', width: '100%', height: '100%', border: '0' })
       document.documentElement.lang = document.documentElement.lang || 'en'
       document.body.replaceChildren(inner)
@@ -64,15 +64,15 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: 
   const shallow = truncateNesting(text)
   // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
-  const parsed = new Parser().parseFromString(shallow, 'text/html')
+  const dom = new Parser().parseFromString(shallow, 'text/html')
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
-  const isCut = prune(parsed.documentElement) || shallow !== text
-  for (const element of parsed.querySelectorAll(away)) element.remove()
+  const isCut = prune(dom.documentElement) || shallow !== text
+  for (const element of dom.querySelectorAll(away)) element.remove()
   // The sandbox blocks event handlers and scripts anyway. They are removed, so that they do not even try to run.
-  for (const element of parsed.querySelectorAll('*'))
+  for (const element of dom.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)
-  for (const link of parsed.querySelectorAll('a, area, math, math *'))
+  for (const link of dom.querySelectorAll('a, area, math, math *'))
     for (const name of ['href', 'xlink:href']) {
       const target = link.getAttribute(name)
       if (target === null) continue
@@ -84,5 +84,5 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: 
       link.setAttribute('data-href', target)
       if (!link.hasAttribute('title')) link.setAttribute('title', target)
     }
-  return { html: parsed.documentElement.outerHTML, isCut }
+  return { html: dom.documentElement.outerHTML, isCut }
 }

@@ -101,7 +101,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
   const { state } = reading.value
   const [isFolder, isFailed] = [state === 'directory', state === 'failed']
   const isNarrow = frontPane().front !== undefined
-  const picked: Resource = own ?? { uri: uriWithoutPart(uri), name: lastSegment(uri) }
+  const parent: Resource = own ?? { uri: uriWithoutPart(uri), name: lastSegment(uri) }
   const type = previewMimeType(reader)
   return (
     <header class="preview-head">
@@ -122,7 +122,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
       </div>
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFailed || (isFolder && emptyFolderUri.value === uri) ? null : (
-          <PickButton picked={picked} isFolder={isFolder} />
+          <PickButton picked={parent} isFolder={isFolder} />
         )}
         <Toggle name={t('details')} state={areDetailsShown} class="button-quiet" />
         {isNarrow || route.value.beside === uri ? null : (

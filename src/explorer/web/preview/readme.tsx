@@ -19,7 +19,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
   const text = useSignal<string | undefined>(undefined)
   useEffect(() => {
     const controller = new AbortController()
-    const read = async () => {
+    const readPage = async () => {
       try {
         const { contents } = await requireConnection().view.read(uri, { signal: controller.signal })
         const [content] = contents
@@ -28,8 +28,8 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
         // The user can open the README from the list, which shows the error.
       }
     }
-    void read()
-    const stop = onResourceChange(uri, () => void read())
+    void readPage()
+    const stop = onResourceChange(uri, () => void readPage())
     return () => {
       controller.abort()
       stop()

@@ -48,19 +48,19 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
   const [rows, setRows] = useState<Rows>()
   useEffect(() => {
     let isLeft = false
-    const read = async () => {
-      const found: (readonly string[])[] = []
+    const readRows = async () => {
+      const rows: (readonly string[])[] = []
       let until = performance.now() + sliceMs
       for (const row of parseCsv(text, delimiterOf(text, mediaTypeOf(mimeType)))) {
-        found.push(row)
-        if (found.length % 200 !== 0 || performance.now() < until) continue
+        rows.push(row)
+        if (rows.length % 200 !== 0 || performance.now() < until) continue
         await new Promise((resolve) => setTimeout(resolve))
         if (isLeft) return
         until = performance.now() + sliceMs
       }
-      setRows(found)
+      setRows(rows)
     }
-    void read()
+    void readRows()
     return () => {
       isLeft = true
     }

@@ -49,7 +49,7 @@ export function TextView({
   language,
   first = 1,
   isUnnumbered = false,
-  marked: given,
+  marked: marks,
   wrap,
   isEnd = false,
   changedAt,
@@ -57,16 +57,16 @@ export function TextView({
   const box = useRef<HTMLElement>(null)
   const lines = useMemo(() => splitLines(text.replace(/^\ufeff/, '')), [text])
   const tokens = useTokens(lines, language)
-  const changed = useChanged(lines, changedAt)
+  const changedLines = useChanged(lines, changedAt)
   const lang = useMemo(() => langOf(text.slice(0, 20_000)), [text])
   const chunks = Math.ceil(lines.length / linesInChunk)
   const near = useNear(box, chunks, lines.length <= mostAtOnce)
-  const marked = given ?? parseLineRange(route.value.line)
-  const wanted = marked === undefined ? -1 : marked.first - first
+  const range = marks ?? parseLineRange(route.value.line)
+  const scrollIndex = range === undefined ? -1 : range.first - first
   const current = useSignal(0)
   const { find, fault } = useFinder()
   const matches = useMemo(() => find?.(lines) ?? [], [lines, find])
-  const searched = given === undefined || find !== undefined ? undefined : route.value.q
+  const searched = marks === undefined || find !== undefined ? undefined : route.value.q
   const byLine = useMemo(
     () =>
       groupedByLine(
@@ -82,10 +82,10 @@ export function TextView({
     if (isEnd && box.current !== null) box.current.scrollTop = box.current.scrollHeight
   }, [isEnd, lines])
   useLayoutEffect(() => {
-    if (wanted >= 0) scrollTo(box.current, wanted)
-  }, [wanted])
+    if (scrollIndex >= 0) scrollTo(box.current, scrollIndex)
+  }, [scrollIndex])
   const isMarked = (index: number) =>
-    marked !== undefined && index + first >= marked.first && index + first <= (marked.last ?? Number.POSITIVE_INFINITY)
+    range !== undefined && index + first >= range.first && index + first <= (range.last ?? Number.POSITIVE_INFINITY)
   const last = first + lines.length - (lines.at(-1) === '' ? 2 : 1)
   const digits = String(first + lines.length).length
   const view = (
@@ -93,7 +93,7 @@ export function TextView({
       box={box}
       onClick={(event) => {
         const number = lineNumberAt(event)
-        if (number !== undefined && given === undefined)
+        if (number !== undefined && marks === undefined)
           navigate({ line: markedLinesAfterClick(number, event.shiftKey) })
       }}
       class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''} ${isUnnumbered ? 'unnumbered' : ''}`}
@@ -117,7 +117,7 @@ export function TextView({
                   tokens={tokens?.[start + offset]}
                   matches={byLine.get(start + offset)}
                   now={now}
-                  style={`${isMarked(start + offset) ? 'marked' : ''} ${changed.has(start + offset) ? 'fresh' : ''}`}
+                  style={`${isMarked(start + offset) ? 'marked' : ''} ${changedLines.has(start + offset) ? 'fresh' : ''}`}
                 />
               ))}
             </div>
@@ -175,12 +175,12 @@ function Pieces({ line, tokens, matches = [], now }: Pick<LineProps, 'line' | 't
       {(tokens ?? [[line, '']]).map(([piece, kind], index) => {
         const start = at
         at += piece.length
-        const marked = markedIn(line, start, at, matches, now)
+        const nodes = markedIn(line, start, at, matches, now)
         return kind === '' ? (
-          marked
+          nodes
         ) : (
           <span key={index} class={kind}>
-            {marked}
+            {nodes}
           </span>
         )
       })}
@@ -214,7 +214,7 @@ function markedIn(
 
 /** Returns the lines as highlighted pieces. `undefined`: they are not ready, or the text stays plain. */
 function useTokens(lines: readonly string[], language: string | undefined): readonly HighlightedLine[] | undefined {
-  const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly HighlightedLine[] | undefined }>()
+  const [matchState, setFound] = useState<{ of: readonly string[]; tokens: readonly HighlightedLine[] | undefined }>()
   useEffect(() => {
     let isLeft = false
     if (language !== undefined && lines.every((line) => line.length <= maxLineLength))
@@ -225,26 +225,26 @@ function useTokens(lines: readonly string[], language: string | undefined): read
       isLeft = true
     }
   }, [lines, language])
-  return found?.of === lines ? found.tokens : undefined
+  return matchState?.of === lines ? matchState.tokens : undefined
 }
 
 /** Indexes of the lines that the last change added. Empty again after six seconds. */
 function useChanged(lines: readonly string[], changedAt: number | undefined): ReadonlySet<number> {
   const before = useRef(lines)
-  const told = useRef(changedAt)
-  const [changed, setChanged] = useState<ReadonlySet<number>>(new Set())
+  const lastChange = useRef(changedAt)
+  const [changedLines, setChanged] = useState<ReadonlySet<number>>(new Set())
   useEffect(() => {
     const last = before.current
     if (last === lines) return
     before.current = lines
-    const isChange = told.current !== changedAt
-    told.current = changedAt
+    const isChange = lastChange.current !== changedAt
+    lastChange.current = changedAt
     if (!isChange) return
     setChanged(addedLines(last, lines))
     const timer = setTimeout(() => setChanged(new Set()), 6000)
     return () => clearTimeout(timer)
   }, [lines])
-  return changed
+  return changedLines
 }
 
 /** Indexes of the chunks near the visible lines. */

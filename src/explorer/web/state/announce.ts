@@ -50,10 +50,10 @@ function copyBySelection(text: string): boolean {
   const before = document.activeElement
   document.body.append(field)
   field.select()
-  const done = document.execCommand('copy')
+  const isCopied = document.execCommand('copy')
   field.remove()
   if (before instanceof HTMLElement) before.focus()
-  return done
+  return isCopied
 }
 
 const t = createWords({

@@ -73,8 +73,8 @@ export function followPrompts(): Promise<void> {
 }
 
 /** Subscribes to changes of the prompts. Earlier changes were not notified, so the prompts are then loaded again. */
-function addPrompts(opened: Subscription | undefined): void {
-  opened?.addPrompts?.().then(
+function addPrompts(subscription: Subscription | undefined): void {
+  subscription?.addPrompts?.().then(
     (isTold) => {
       if (isTold) void loadPrompts()
     },
@@ -94,11 +94,11 @@ export function followChanges(): void {
   effect(() => {
     const changes = connection.value?.changes
     if (changes === undefined) return
-    const opened = changes.open(hear)
-    subscription = opened
-    if (ofUri.size > 0) opened.add([...ofUri.keys()]).catch(() => {})
-    if (ofList.size > 0) opened.addList().catch(() => {})
-    if (hearsPrompts) addPrompts(opened)
-    return () => opened.close()
+    const handle = changes.open(hear)
+    subscription = handle
+    if (ofUri.size > 0) handle.add([...ofUri.keys()]).catch(() => {})
+    if (ofList.size > 0) handle.addList().catch(() => {})
+    if (hearsPrompts) addPrompts(handle)
+    return () => handle.close()
   })
 }

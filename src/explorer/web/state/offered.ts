@@ -96,7 +96,7 @@ export function sortMounts<M extends NamedRoot>(mounts: readonly M[]): readonly 
 /** Maximum number of cached resources. Those that were listed least recently are evicted. */
 const most = 200_000
 
-const known = new Map<string, Resource>()
+const resourcesByUri = new Map<string, Resource>()
 
 /** The resources before and after the shown one in the list that it was opened from, for the keys `[` and `]`. */
 export const neighbours = signal<{ readonly previous?: string; readonly next?: string }>({})
@@ -104,17 +104,17 @@ export const neighbours = signal<{ readonly previous?: string; readonly next?: s
 /** Caches the metadata from lists, so that it is not requested again. */
 export function cacheResources(resources: Iterable<Resource>): void {
   for (const resource of resources) {
-    known.delete(resource.uri)
-    known.set(resource.uri, resource)
+    resourcesByUri.delete(resource.uri)
+    resourcesByUri.set(resource.uri, resource)
   }
-  for (const uri of known.keys()) {
-    if (known.size <= most) return
-    known.delete(uri)
+  for (const uri of resourcesByUri.keys()) {
+    if (resourcesByUri.size <= most) return
+    resourcesByUri.delete(uri)
   }
 }
 
 export function findCachedResource(uri: string): Resource | undefined {
-  return known.get(uri)
+  return resourcesByUri.get(uri)
 }
 
 /** Maximum number of pages of a folder that are searched for one resource. */
@@ -126,8 +126,8 @@ export async function findInListing(uri: string, parent: string, signal: AbortSi
   const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {
     cacheResources(items)
-    const found = items.find((resource) => resource.uri === uri) ?? items.find((resource) => resource.uri === `${uri}/`)
-    if (found !== undefined) return found
+    const match = items.find((resource) => resource.uri === uri) ?? items.find((resource) => resource.uri === `${uri}/`)
+    if (match !== undefined) return match
   }
   return undefined
 }

@@ -15,17 +15,17 @@ const key = 'hikidashi-explorer'
 
 /** Restores the stored settings of the user, and stores changes. The settings contain no secrets. */
 export function keepChoices(): void {
-  const kept = stored()
-  if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
-  if (kept.theme === 'light' || kept.theme === 'dark') theme.value = kept.theme
-  paneWidths.value = { ...parsePaneWidth('left', kept.left), ...parsePaneWidth('right', kept.right) }
-  const chosen = kept.language === 'en' || kept.language === 'ja'
+  const settings = stored()
+  if (settings.language === 'en' || settings.language === 'ja') language.value = settings.language
+  if (settings.theme === 'light' || settings.theme === 'dark') theme.value = settings.theme
+  paneWidths.value = { ...parsePaneWidth('left', settings.left), ...parsePaneWidth('right', settings.right) }
+  const hasLanguage = settings.language === 'en' || settings.language === 'ja'
   const byBrowser = language.value
   effect(() => {
     document.documentElement.lang = language.value
     if (theme.value === 'system') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme.value
-    const isChosen = chosen || language.value !== byBrowser
+    const isChosen = hasLanguage || language.value !== byBrowser
     storeText(
       key,
       JSON.stringify({ theme: theme.value, ...paneWidths.value, ...(isChosen ? { language: language.value } : {}) }),

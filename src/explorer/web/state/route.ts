@@ -53,13 +53,13 @@ const views = new Set(['tree', 'list', 'search', 'templates'])
 /** Parses a fragment. Unknown parameters are ignored. */
 function routeOf(fragment: string): Route {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
-  const found: Record<string, string> = {}
+  const valuesByName: Record<string, string> = {}
   for (const name of names) {
     const value = params.get(name)
     if (value === null || value === '' || (name === 'view' && !views.has(value))) continue
-    found[name] = value
+    valuesByName[name] = value
   }
-  return found
+  return valuesByName
 }
 
 export function fragmentOf(route: Route): string {

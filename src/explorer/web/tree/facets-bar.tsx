@@ -63,8 +63,8 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
 /** Returns the values to offer: those with rows, all mounts, and the selected value. Types are sorted by frequency. */
 function facetValues(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
   const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
-  const sorted = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all
-  const values = sorted.map(([value]) => value)
+  const pairs = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all
+  const values = pairs.map(([value]) => value)
   return now === undefined || values.includes(now) ? values : [now, ...values]
 }
 

@@ -53,14 +53,14 @@ export function createTypeAhead() {
     const folded = foldKana(typed)
     // Repeating one character moves to the next match. Different characters keep the row while it matches.
     const isSame = [...folded].every((one) => one === folded[0])
-    const wanted = isSame ? (folded[0] ?? '') : folded
+    const word = isSame ? (folded[0] ?? '') : folded
     const start = isSame ? active + 1 : active
     for (let step = 0; step < rows.length; step++) {
       const index = (start + step) % rows.length
       const row = rows[index]
       if (row?.kind !== 'node') continue
       const { title, name } = row.resource
-      if (foldKana(name).startsWith(wanted) || (title !== undefined && foldKana(title).startsWith(wanted))) return index
+      if (foldKana(name).startsWith(word) || (title !== undefined && foldKana(title).startsWith(word))) return index
     }
     return undefined
   }
@@ -82,48 +82,48 @@ export function createRangePicker() {
   let own = new Set<string>()
   let folders = new Map<string, Taken>()
   /** Resolves when all folders so far have been added, or failed. */
-  let added: Promise<unknown> = Promise.resolve()
+  let adding: Promise<unknown> = Promise.resolve()
 
   const takeFolder = (uri: string) => {
-    const taken: Taken = { controller: new AbortController(), uris: [] }
-    folders.set(uri, taken)
-    added = addFolder(uri, taken.controller.signal, added).then(
+    const claim: Taken = { controller: new AbortController(), uris: [] }
+    folders.set(uri, claim)
+    adding = addFolder(uri, claim.controller.signal, adding).then(
       (uris) => {
-        taken.uris = uris
+        claim.uris = uris
       },
       // A folder that does not answer adds nothing; its row shows the reason when it is opened.
       () => {},
     )
   }
   const leaveFolder = (uri: string) => {
-    const taken = folders.get(uri)
+    const load = folders.get(uri)
     folders.delete(uri)
-    taken?.controller.abort()
-    for (const one of taken?.uris ?? []) removeFromBasket(one)
+    load?.controller.abort()
+    for (const one of load?.uris ?? []) removeFromBasket(one)
   }
 
   return {
     /** Extends the range to the row `to`. `resourceAt` returns the pickable resource of a row, if any. */
     extend: (resourceAt: (index: number) => Resource | undefined, from: number, to: number) => {
       anchor ??= from
-      const wanted = new Map<string, Resource>()
-      for (let index = Math.min(anchor, to); index <= Math.max(anchor, to) && wanted.size < most; index++) {
+      const selection = new Map<string, Resource>()
+      for (let index = Math.min(anchor, to); index <= Math.max(anchor, to) && selection.size < most; index++) {
         const resource = resourceAt(index)
-        if (resource !== undefined) wanted.set(resource.uri, resource)
+        if (resource !== undefined) selection.set(resource.uri, resource)
       }
-      const picked = new Set(basket.value.map(({ resource }) => resource.uri))
+      const pickedUris = new Set(basket.value.map(({ resource }) => resource.uri))
       // Add the rows nearest to the start of the range first, in case the basket cannot hold all of them.
-      for (const [uri, resource] of anchor <= to ? wanted : [...wanted].reverse()) {
+      for (const [uri, resource] of anchor <= to ? selection : [...selection].reverse()) {
         if (isFolder(resource)) {
           if (!folders.has(uri)) takeFolder(uri)
-        } else if (!picked.has(uri)) {
+        } else if (!pickedUris.has(uri)) {
           own.add(uri)
           toggleFile(resource)
         }
       }
-      for (const uri of [...folders.keys()]) if (!wanted.has(uri)) leaveFolder(uri)
+      for (const uri of [...folders.keys()]) if (!selection.has(uri)) leaveFolder(uri)
       for (const { resource } of basket.value) {
-        if (wanted.has(resource.uri) || !own.delete(resource.uri)) continue
+        if (selection.has(resource.uri) || !own.delete(resource.uri)) continue
         toggleFile(resource)
       }
     },
@@ -161,14 +161,14 @@ export function rowAction({ target }: Event): string | undefined {
 
 /** Returns the index of the active row. If that row disappeared, the row at its last index becomes active. */
 export function indexOfActive(
-  wanted: string | undefined,
+  uri: string | undefined,
   count: number,
   keyOf: (index: number) => string,
   last: { current: number },
 ): number {
-  if (wanted !== undefined && keyOf(last.current) !== wanted)
+  if (uri !== undefined && keyOf(last.current) !== uri)
     for (let index = 0; index < count; index++) {
-      if (keyOf(index) !== wanted) continue
+      if (keyOf(index) !== uri) continue
       last.current = index
       break
     }

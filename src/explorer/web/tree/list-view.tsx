@@ -41,8 +41,8 @@ export function ListView() {
     asked: JSON.stringify([rowFilters.value, route.value.sort]),
     memory,
   })
-  const drawn = Array.from({ length: Math.max(0, window.end - window.first) }, (_, index) => window.first + index)
-  useChangeMarks(drawn.map(keyOf))
+  const indexes = Array.from({ length: Math.max(0, window.end - window.first) }, (_, index) => window.first + index)
+  useChangeMarks(indexes.map(keyOf))
   useNeighbours(rows, activeIndex, keyOf, rows.length)
 
   const activate = (index: number) => {
@@ -112,7 +112,7 @@ export function ListView() {
     >
       <div role="rowgroup" class="rows-space" style={{ height: `${window.height}px` }}>
         <div role="none" class="rows-drawn" style={{ transform: `translateY(${window.top}px)` }}>
-          {drawn.map((index) => rowAt(index))}
+          {indexes.map((index) => rowAt(index))}
         </div>
         {isAway ? rowAt(activeIndex, true) : null}
       </div>

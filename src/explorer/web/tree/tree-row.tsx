@@ -153,7 +153,7 @@ interface NameProps {
 
 /** A name from a server: invisible characters are shown, its direction is isolated, and its end stays visible if space is short. */
 export function ResourceName({ text, words, class: name = '' }: NameProps) {
-  const cut = text.length > long ? tailStart(text) : text.length
+  const end = text.length > long ? tailStart(text) : text.length
   const pieces = splitAtMarks({ text, marks: findWordRanges(text, words) })
   let at = 0
   const placed = pieces.map((piece) => {
@@ -170,8 +170,8 @@ export function ResourceName({ text, words, class: name = '' }: NameProps) {
   const lang = langOf(text)
   return (
     <bdi class={`name ${name}`} {...(lang === undefined ? {} : { lang })}>
-      <span class="name-head">{part(0, cut)}</span>
-      {cut < text.length ? <span class="name-tail">{part(cut, text.length)}</span> : null}
+      <span class="name-head">{part(0, end)}</span>
+      {end < text.length ? <span class="name-tail">{part(end, text.length)}</span> : null}
     </bdi>
   )
 }
@@ -180,9 +180,9 @@ const onOneLine = (text: string) => text.replace(/[\t\n\r]+/g, ' ')
 
 /** Returns the start of the visible end, not within a character. */
 function tailStart(text: string): number {
-  const cut = text.length - tail
-  const code = text.charCodeAt(cut)
-  return code >= 0xdc00 && code <= 0xdfff ? cut + 1 : cut
+  const end = text.length - tail
+  const code = text.charCodeAt(end)
+  return code >= 0xdc00 && code <= 0xdfff ? end + 1 : end
 }
 
 /** A path with its words marked. If there is not enough room, its end is visible. */
@@ -222,9 +222,9 @@ export function findWordRanges(
       ends.push(index + letter.length)
     }
   }
-  const found: (readonly [number, number])[] = []
+  const ranges: (readonly [number, number])[] = []
   for (const word of words)
     for (let at = folded.indexOf(word); at !== -1; at = folded.indexOf(word, at + word.length))
-      found.push([starts[at] ?? 0, ends[at + word.length - 1] ?? text.length])
-  return joinRanges(found)
+      ranges.push([starts[at] ?? 0, ends[at + word.length - 1] ?? text.length])
+  return joinRanges(ranges)
 }

@@ -56,8 +56,8 @@ export function TreeView() {
   })
   const typeAhead = useRef(createTypeAhead()).current
   const range = useRef(createRangePicker()).current
-  const drawn = rows.slice(window.first, window.end)
-  useChangeMarks(drawn.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
+  const visibleRows = rows.slice(window.first, window.end)
+  useChangeMarks(visibleRows.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
   useFollowing(rows, show)
   useNeighbours(rows, activeIndex, (index) => rowResourceUri(rows[index]), rows.length)
 
@@ -134,14 +134,14 @@ export function TreeView() {
       tabIndex={0}
       aria-label={t('tree')}
       aria-multiselectable="true"
-      aria-busy={drawn.some(({ kind }) => kind === 'loading')}
+      aria-busy={visibleRows.some(({ kind }) => kind === 'loading')}
       {...(activeRow === undefined ? {} : { 'aria-activedescendant': rowElementId('tree', activeRow.key) })}
       onScroll={onScroll}
       onKeyDown={onKeyDown}
     >
       <div role="none" class="rows-space" style={{ height: `${window.height}px` }}>
         <div role="none" class="rows-drawn" style={{ transform: `translateY(${window.top}px)` }}>
-          {drawn.map((row, at) => viewOf(row, window.first + at))}
+          {visibleRows.map((row, at) => viewOf(row, window.first + at))}
         </div>
         {isAway && activeRow !== undefined ? viewOf(activeRow, activeIndex, true) : null}
       </div>
@@ -229,19 +229,19 @@ const lastIndex = { current: 0 }
 function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
   const { uri } = route.value
   const isReady = browseModel.value?.forest.state === 'loaded'
-  const wanted = resourceToReveal.value
-  const done = useRef<unknown>(undefined)
+  const target = resourceToReveal.value
+  const lastTarget = useRef<unknown>(undefined)
   useEffect(() => {
     if (uri === undefined || !isReady || uri === opened.current) return
     opened.current = undefined
     if (active.value !== uri) void openAncestors(uri)
   }, [uri, isReady])
   useEffect(() => {
-    if (wanted === undefined || done.current === wanted) return
-    const index = rows.findIndex(({ key }) => key === wanted.uri)
+    if (target === undefined || lastTarget.current === target) return
+    const index = rows.findIndex(({ key }) => key === target.uri)
     if (index === -1) return
-    done.current = wanted
-    active.value = wanted.uri
+    lastTarget.current = target
+    active.value = target.uri
     show(index, true)
   })
 }

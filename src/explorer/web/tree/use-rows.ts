@@ -42,7 +42,11 @@ function search(
   uriAt: (index: number) => string | undefined,
   count: number,
 ): string | undefined {
-  for (let done = 0, index = from + step; done < mostNeighbours && index >= 0 && index < count; done++, index += step) {
+  for (
+    let position = 0, index = from + step;
+    position < mostNeighbours && index >= 0 && index < count;
+    position++, index += step
+  ) {
     const uri = uriAt(index)
     if (uri !== undefined) return uri
   }
@@ -106,9 +110,9 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
       draw(undefined)
       return
     }
-    const found = findAnchoredRow(rows, memory.anchor)
+    const anchor = findAnchoredRow(rows, memory.anchor)
     const top =
-      found === undefined ? memory.top : scrollPositionOf(count, scroll.current.height, found.index, found.from)
+      anchor === undefined ? memory.top : scrollPositionOf(count, scroll.current.height, anchor.index, anchor.from)
     if (scroller.current === null || Math.abs(top - scroller.current.scrollTop) < 0.5) return
     goTo(top)
     draw(undefined)
@@ -259,8 +263,8 @@ export type ScrollAnchor = readonly { readonly key: string; readonly from: numbe
 export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): ScrollAnchor {
   const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeightPx - above })
   const last = Math.min(end, visible + Math.ceil(view / rowHeightPx))
-  const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
-  return active >= visible && active < last ? [at(active), ...seen] : seen
+  const placeholders = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
+  return active >= visible && active < last ? [at(active), ...placeholders] : placeholders
 }
 
 /** Returns the index of the first row of the anchor that still exists, and its distance from the upper edge, in pixels. */
@@ -268,11 +272,11 @@ export function findAnchoredRow(
   rows: Rows,
   anchor: ScrollAnchor,
 ): { readonly index: number; readonly from: number } | undefined {
-  const wanted = new Map<string, number>()
-  for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)
+  const heights = new Map<string, number>()
+  for (const [at, { key }] of anchor.entries()) if (!heights.has(key)) heights.set(key, at)
   let best: { readonly at: number; readonly index: number } | undefined
   for (let index = 0; index < rows.count; index++) {
-    const at = wanted.get(rows.keyOf(index))
+    const at = heights.get(rows.keyOf(index))
     if (at === undefined || (best !== undefined && best.at <= at)) continue
     best = { at, index }
     if (at === 0) break

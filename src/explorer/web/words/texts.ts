@@ -87,13 +87,13 @@ export function formatDay(time: number): string {
  * (U+202A–U+202E, U+2066–U+2069), tags, which can hide a text (U+E0000–U+E007F), blank letters and lone surrogates. Of variation
  * selectors in a row, which can hide a text too, all but the first. Joiners are allowed, because some scripts need them.
  */
-const hidden =
+const hiddenCharacters =
   /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu
 
 /** Makes a text safe to draw: invisible characters and bidirectional controls are shown as their code points. */
 export function escapeInvisible(text: string): string {
   return text.replace(
-    hidden,
+    hiddenCharacters,
     (character) => `‹U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}›`,
   )
 }

@@ -33,16 +33,16 @@ export function truncateTokens(tokens: readonly Token[]): { readonly tokens: Tok
 }
 
 function boundedList(tokens: readonly Token[], depth: number, budget: Budget): Token[] {
-  const kept: Token[] = []
+  const keptTokens: Token[] = []
   for (const token of tokens) {
     const own = token.type === 'html' ? countTags(token.raw) : 1
     if (depth > maxDepth || !take(budget, own)) {
       budget.isCut = true
       break
     }
-    kept.push(boundedToken(token, depth, budget))
+    keptTokens.push(boundedToken(token, depth, budget))
   }
-  return kept
+  return keptTokens
 }
 
 function boundedToken(token: Token, depth: number, budget: Budget): Token {
@@ -104,11 +104,11 @@ export function prune(root: Element): boolean {
     const { element, depth } = next
     const most = element.nodeName === 'TR' ? maxColumns : Number.POSITIVE_INFINITY
     const children = [...element.children]
-    const kept = depth >= maxDepth ? [] : children.slice(0, Math.min(most, Math.max(0, left)))
-    left -= kept.length
-    if (kept.length < children.length) isCut = true
-    for (const child of children.slice(kept.length)) child.remove()
-    for (const child of kept.reverse()) pending.push({ element: child, depth: depth + 1 })
+    const elements = depth >= maxDepth ? [] : children.slice(0, Math.min(most, Math.max(0, left)))
+    left -= elements.length
+    if (elements.length < children.length) isCut = true
+    for (const child of children.slice(elements.length)) child.remove()
+    for (const child of elements.reverse()) pending.push({ element: child, depth: depth + 1 })
   }
   return isCut
 }

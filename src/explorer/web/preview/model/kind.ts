@@ -228,8 +228,8 @@ export function typeName(mimeType: string | undefined, uri = ''): string {
   const word = subtype.split(/[+.;]/).at(subtype.includes('+') ? -1 : 0) ?? subtype
   // Words are written with a capital, and the short names of formats in capitals.
   const isFormat = word.length <= 4 && /^(?:image|audio|video|application|font)\//.test(type)
-  const written = isFormat ? word.toUpperCase() : `${word.charAt(0).toUpperCase()}${word.slice(1)}`
-  return written.length > 14 ? `${written.slice(0, 13)}…` : written
+  const label = isFormat ? word.toUpperCase() : `${word.charAt(0).toUpperCase()}${word.slice(1)}`
+  return label.length > 14 ? `${label.slice(0, 13)}…` : label
 }
 
 /** The form in which a document is shown: Markdown if its format has headings and tables, else text. `undefined`: it is shown as it is. */
@@ -315,8 +315,8 @@ const languages: readonly string[] = Object.keys(endings)
 export function languageOf(type: string | undefined, uri: string): string | undefined {
   const path = uri.replace(/[?#].*$/s, '')
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
-  const found = byEnding.get(name.slice(name.lastIndexOf('.') + 1)) ?? byEnding.get(name.split('.')[0] ?? '')
-  if (found !== undefined && (name.includes('.') || /^(dockerfile|makefile)/.test(name))) return found
+  const icon = byEnding.get(name.slice(name.lastIndexOf('.') + 1)) ?? byEnding.get(name.split('.')[0] ?? '')
+  if (icon !== undefined && (name.includes('.') || /^(dockerfile|makefile)/.test(name))) return icon
   if (type === undefined) return undefined
   if (types[type] !== undefined) return types[type]
   if (type.endsWith('+xml')) return 'xml'

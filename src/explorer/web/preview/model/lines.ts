@@ -60,19 +60,19 @@ export const maxMatches = 10_000
 /** Finds a text in lines at most {@link maxMatches} times, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
 export function matchesIn(lines: readonly string[], query: string): readonly LineMatch[] {
   const needle = foldText(query)
-  const found: LineMatch[] = []
-  if (needle === '') return found
+  const matches: LineMatch[] = []
+  if (needle === '') return matches
   for (const [line, text] of lines.entries()) {
     const folded = foldText(text)
     // If folding changed the length, positions in the folded text differ from those in the line.
-    const [hay, wanted] = folded.length === text.length ? [folded, needle] : [text.toLowerCase(), query.toLowerCase()]
+    const [hay, words] = folded.length === text.length ? [folded, needle] : [text.toLowerCase(), query.toLowerCase()]
     if (hay.length !== text.length) continue
-    for (let start = hay.indexOf(wanted); start !== -1; start = hay.indexOf(wanted, start + wanted.length)) {
-      found.push({ line, start, end: start + wanted.length })
-      if (found.length === maxMatches) return found
+    for (let start = hay.indexOf(words); start !== -1; start = hay.indexOf(words, start + words.length)) {
+      matches.push({ line, start, end: start + words.length })
+      if (matches.length === maxMatches) return matches
     }
   }
-  return found
+  return matches
 }
 
 /**
@@ -92,10 +92,10 @@ export function addedLines(before: readonly string[], after: readonly string[]):
   while (tail < shorter - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++
   const old = before.slice(head, before.length - tail)
   const fresh = after.slice(head, after.length - tail)
-  const kept = old.length > most || fresh.length > most ? new Set<number>() : commonIn(old, fresh)
-  const changed = new Set<number>()
-  for (const index of fresh.keys()) if (!kept.has(index)) changed.add(head + index)
-  return changed
+  const common = old.length > most || fresh.length > most ? new Set<number>() : commonIn(old, fresh)
+  const changedLines = new Set<number>()
+  for (const index of fresh.keys()) if (!common.has(index)) changedLines.add(head + index)
+  return changedLines
 }
 
 /** The indexes in `fresh` of a longest common subsequence. */
@@ -108,16 +108,16 @@ function commonIn(old: readonly string[], fresh: readonly string[]): ReadonlySet
         old[i] === fresh[j]
           ? (lengths[(i + 1) * width + j + 1] ?? 0) + 1
           : Math.max(lengths[(i + 1) * width + j] ?? 0, lengths[i * width + j + 1] ?? 0)
-  const kept = new Set<number>()
+  const commonLines = new Set<number>()
   for (let i = 0, j = 0; i < old.length && j < fresh.length; ) {
     if (old[i] === fresh[j]) {
-      kept.add(j)
+      commonLines.add(j)
       i++
       j++
     } else if ((lengths[(i + 1) * width + j] ?? 0) >= (lengths[i * width + j + 1] ?? 0)) i++
     else j++
   }
-  return kept
+  return commonLines
 }
 
 /** A piece of a line: text, and its highlighting class, if any. */

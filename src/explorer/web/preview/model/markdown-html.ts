@@ -100,7 +100,7 @@ const definition =
  */
 function createFootnotes() {
   const numbers = new Map<string, number>()
-  let marked = new Set<string>()
+  let names = new Set<string>()
 
   const mark: TokenizerAndRendererExtension = {
     name: 'footnoteMark',
@@ -115,8 +115,8 @@ function createFootnotes() {
     renderer: (token) => {
       const number = Number(token.number)
       // The link back leads to the first mark, so only the first mark has an id.
-      const id = marked.has(String(number)) ? '' : ` id="footnote-mark-${number}"`
-      marked.add(String(number))
+      const id = names.has(String(number)) ? '' : ` id="footnote-mark-${number}"`
+      names.add(String(number))
       return `<sup><a href="#footnote-${number}"${id}>${number}</a></sup>`
     },
   }
@@ -149,7 +149,7 @@ function createFootnotes() {
     /** Replaces the footnotes of the previous document by those of this text. */
     reset: (text: string) => {
       numbers.clear()
-      marked = new Set()
+      names = new Set()
       for (const [, label = ''] of text.matchAll(/^ {0,3}\[\^([^\]\s]{1,80})\]:/gm)) {
         if (numbers.size >= maxFootnotes) return
         const key = label.toLowerCase()
@@ -165,7 +165,7 @@ function withBack(body: string, back: string): string {
 }
 
 const footnotes = createFootnotes()
-const marked = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
+const markdown = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
 
 /** Finds the marks of quotes beyond the maximum depth. They are removed, so deeper quotes have the maximum depth. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
@@ -175,8 +175,8 @@ export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {
     footnotes.reset(flat)
-    const { tokens, isCut } = truncateTokens(marked.lexer(flat))
-    return { html: marked.parser(tokens), isCut: isCut || flat !== text }
+    const { tokens, isCut } = truncateTokens(markdown.lexer(flat))
+    return { html: markdown.parser(tokens), isCut: isCut || flat !== text }
   } catch {
     return plainHtml(text)
   }

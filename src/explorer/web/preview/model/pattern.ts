@@ -15,14 +15,14 @@ export function compileFinder(pattern: string): {
 }
 
 function matchesOf(compiled: RE2JS, lines: readonly string[]): readonly LineMatch[] {
-  const found: LineMatch[] = []
+  const matches: LineMatch[] = []
   for (const [line, text] of lines.entries()) {
     if (!compiled.test(text)) continue
     const matcher = compiled.matcher(text)
     while (matcher.find()) {
-      if (matcher.end() > matcher.start()) found.push({ line, start: matcher.start(), end: matcher.end() })
-      if (found.length === maxMatches) return found
+      if (matcher.end() > matcher.start()) matches.push({ line, start: matcher.start(), end: matcher.end() })
+      if (matches.length === maxMatches) return matches
     }
   }
-  return found
+  return matches
 }

@@ -76,15 +76,15 @@ export function escapeUri(text: string): string {
 }
 
 function queryWithout(query: string | undefined, names: readonly string[], ...added: readonly string[]) {
-  const kept = (query ?? '').split('&').filter((pair) => pair !== '' && !names.includes(pair.split('=')[0] ?? ''))
-  return kept.length + added.length === 0 ? undefined : [...kept, ...added].join('&')
+  const pairs = (query ?? '').split('&').filter((pair) => pair !== '' && !names.includes(pair.split('=')[0] ?? ''))
+  return pairs.length + added.length === 0 ? undefined : [...pairs, ...added].join('&')
 }
 
 /** Returns the URI of another part of a resource, or of the whole resource. `query` selects the part: `lines=1-200`. */
 export function withPart(uri: string, query: string | undefined): string {
   const { uri: bare, rest } = splitQuery(uri)
-  const asked = queryWithout(rest, ['lines', 'bytes', 'tail'], ...(query === undefined ? [] : [query]))
-  return asked === undefined ? bare : `${bare}?${asked}`
+  const without = queryWithout(rest, ['lines', 'bytes', 'tail'], ...(query === undefined ? [] : [query]))
+  return without === undefined ? bare : `${bare}?${without}`
 }
 
 /** Returns the URI with one more parameter, which replaces a parameter with the same name. */

@@ -118,8 +118,8 @@ export function rowOrder(rows: Rows, column: number, isDescending: boolean): rea
 
 /** A reviver of `JSON.parse`: a number that JavaScript would write differently, such as one with too many digits, becomes its text. */
 export function keepDigits(_: string, value: unknown, context?: { readonly source?: string }): unknown {
-  const written = context?.source
-  return typeof value === 'number' && written !== undefined && written !== String(value) ? written : value
+  const source = context?.source
+  return typeof value === 'number' && source !== undefined && source !== String(value) ? source : value
 }
 
 /** Returns the rows of a page of a database table, with the header first. Any other value gives no rows. */
@@ -224,8 +224,8 @@ function summarizeValue(value: unknown): string {
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).slice(0, 8)
     if (entries.length === 0) return '{}'
-    const named = entries.map(([name, item]) => `${name}: ${briefly(item)}`)
-    return glimpseOf(named, '{ ', ' }')
+    const descriptions = entries.map(([name, item]) => `${name}: ${briefly(item)}`)
+    return glimpseOf(descriptions, '{ ', ' }')
   }
   const isLong = typeof value === 'string' && value.length > longest
   return JSON.stringify(isLong ? `${value.slice(0, longest)}…` : value) ?? 'null'
@@ -270,12 +270,12 @@ export function parseLines(text: string): readonly unknown[] {
 export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined
-  const found = new Set<string>()
+  const uris = new Set<string>()
   for (const object of objects) {
-    for (const name of Object.keys(object)) found.add(name)
-    if (found.size > 60) return undefined
+    for (const name of Object.keys(object)) uris.add(name)
+    if (uris.size > 60) return undefined
   }
-  const names = [...found]
+  const names = [...uris]
   if (names.length === 0) return undefined
   return [names, ...objects.map((object) => names.map((name) => cellOf(object[name])))]
 }

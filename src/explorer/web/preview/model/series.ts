@@ -36,9 +36,9 @@ interface SeriesRun {
 /** The chart of a JSON document of the metrics provider (docs/providers/metrics.md). Returns `undefined` for other documents. */
 export function chartOfJson(value: unknown): Chart | undefined {
   if (!isObject(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
-  const found: readonly unknown[] = value.series
-  const labels = found.map((one) => (isObject(one) && isObject(one.labels) ? one.labels : {}))
-  const runs = found.flatMap((one, index): readonly SeriesRun[] => {
+  const seriesItems: readonly unknown[] = value.series
+  const labels = seriesItems.map((one) => (isObject(one) && isObject(one.labels) ? one.labels : {}))
+  const runs = seriesItems.flatMap((one, index): readonly SeriesRun[] => {
     if (!isObject(one) || !Array.isArray(one.points)) return []
     return [
       {
