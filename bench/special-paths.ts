@@ -32,8 +32,8 @@ export const paths: readonly SpecialPath[] = [
     file: 'providers/files/place.ts',
     replaced: [
       [
-        'const known = local ? directories.get(stats.ino) : undefined',
-        'const known = stats.ino < 0n && local ? directories.get(stats.ino) : undefined',
+        'const directory = local ? directories.get(stats.ino) : undefined',
+        'const directory = stats.ino < 0n && local ? directories.get(stats.ino) : undefined',
       ],
     ],
   },
@@ -76,13 +76,13 @@ export const paths: readonly SpecialPath[] = [
     ],
   },
   {
-    name: 'entries whose facts are all known',
+    name: 'entries whose facts are all cached',
     work: 'list',
     file: 'providers/files/list.ts',
     replaced: [
       [
-        'const known = looked === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, looked)',
-        'const known = looked === undefined || rules !== undefined || group.length >= 0 ? undefined : cachedEntries(directory, group, looked)',
+        'factsByName === undefined || rules !== undefined ? undefined : cachedEntries(directory, group, factsByName)',
+        'factsByName === undefined || rules !== undefined || group.length >= 0 ? undefined : cachedEntries(directory, group, factsByName)',
       ],
     ],
   },
@@ -108,8 +108,8 @@ export const guarantees: readonly SpecialPath[] = [
     file: 'providers/files/root.ts',
     replaced: [
       [
-        "const mount = 'mount' in known || root.mount === undefined ? known.mount : mountIdOf(descriptor)",
-        "const mount = 'mount' in known ? known.mount : root.mount",
+        "const mount = 'mount' in cachedMount || root.mount === undefined ? cachedMount.mount : mountIdOf(descriptor)",
+        "const mount = 'mount' in cachedMount ? cachedMount.mount : root.mount",
       ],
     ],
   },
@@ -123,7 +123,7 @@ export const guarantees: readonly SpecialPath[] = [
     name: 'time-out and circuit breaker of a source',
     work: 'read',
     file: 'wrap/limited.ts',
-    replaced: [['    read,\n    ...limitedVerbs', '    read: provider.read,\n    ...limitedVerbs']],
+    replaced: [['    read: readResource,\n    ...limitedVerbs', '    read: provider.read,\n    ...limitedVerbs']],
   },
   {
     name: 'strict JSON',

@@ -86,7 +86,7 @@ async function list(
   )
   const uris = items.flatMap((item) => nonEmptyText(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
-  const amount = `${countOf(items.length, 'resource')} on ${countOf(pages, 'page')}${isEnd ? '' : ', and more'}`
+  const amount = `${quantityOf(items.length, 'resource')} on ${quantityOf(pages, 'page')}${isEnd ? '' : ', and more'}`
   const checkResult =
     twice === undefined
       ? okResult(amount)
@@ -95,7 +95,7 @@ async function list(
 }
 
 /** A number with a word: `1 page`, `2 pages`. */
-const countOf = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
+const quantityOf = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<CheckResult> {
   const listed = await readListing(
@@ -116,7 +116,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
         'Write it as RFC 6570 defines it.',
       )
     }
-  return okResult(countOf(listed.items.length, 'template'))
+  return okResult(quantityOf(listed.items.length, 'template'))
 }
 
 async function readListing(

@@ -37,16 +37,6 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   const lists = new Map<Listener, () => Promise<boolean>>()
   const wholes = new Set<(changes: readonly Change[]) => void>()
 
-  const tellWhole = (batch: ChangeBatch): void => {
-    const changes = batch.everything
-      ? [{}]
-      : Array.from(batch.changed, (path) => {
-          const aliases = batch.aliases.get(path)
-          return { path, listed: batch.listed.has(path), ...(aliases && { aliases: [...aliases] }) }
-        })
-    for (const hear of wholes) hear(changes)
-  }
-
   const notify = (listener: Listener, changes: PendingChanges | undefined, listed: boolean): void => {
     try {
       const [uris, below] = [[...(changes?.uris ?? [])], [...(changes?.below ?? [])]]
@@ -71,7 +61,10 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   }
 
   const deliver = (batch: ChangeBatch): void => {
-    if (batch.everything || batch.changed.size > 0) tellWhole(batch)
+    if (batch.everything || batch.changed.size > 0) {
+      const changes = batchedChanges(batch)
+      for (const hear of wholes) hear(changes)
+    }
     for (const [kind, changes] of batch.of) tellOf(kind, changes)
     if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Map([['', []]]))
     if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Map([['', []]]))
@@ -152,6 +145,14 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     /** Notifies each listener of the changes that it may see. */
     deliver,
   }
+}
+
+function batchedChanges({ everything, changed, listed, aliases: allAliases }: ChangeBatch): readonly Change[] {
+  if (everything) return [{}]
+  return Array.from(changed, (path) => {
+    const aliases = allAliases.get(path)
+    return { path, listed: listed.has(path), ...(aliases && { aliases: [...aliases] }) }
+  })
 }
 
 /** Leaves out the `/` at the end of a directory: hosts write its path with and without it. */

@@ -104,11 +104,8 @@ export async function createGit(
     return describeFile(objects, path, entry, dates.get(dateKey(entry.oid, at.rest)))
   }
 
-  const readPath = async (
-    { path, params, range }: ReadRequest,
-    table: RefTable,
-    signal: AbortSignal,
-  ): Promise<Content> => {
+  const readPath = async (request: ReadRequest, table: RefTable, signal: AbortSignal): Promise<Content> => {
+    const { path, params, range } = request
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
     const page = await pages.read(path, params, table, signal)
     if (page !== undefined) return page

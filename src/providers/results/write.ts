@@ -107,15 +107,6 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
     return withFixedKeyOrder({ id: id ?? idFromDigest(hashAnalysis(analysis)), ...analysis })
   }
 
-  const checkSize = (value: Uint8Array) => {
-    const size = value.byteLength
-    if (size > maxBytes)
-      throw invalid(`The analysis must have at most ${maxBytes} bytes, and has ${size}.`, 'too-large', {
-        limit: maxBytes,
-        size,
-      })
-  }
-
   const prepare = (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined)
 
   const write = async (newAnalysis: NewAnalysis): Promise<StoreOutcome> => {
@@ -129,7 +120,7 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
       const value = formatRow(analysis)
       if (previous !== undefined && Buffer.from(previous.row.value).equals(value))
         return storedOf(analysis, 'unchanged')
-      checkSize(value)
+      requireSize(value, maxBytes)
       const end = analysis.expires === undefined ? undefined : parseZonedTime(analysis.expires)
       // Write the tags first, so that a result is never without its tags.
       await tags.note(analysis.tags, end)
@@ -149,7 +140,7 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
     /** Returns the analysis as it would be stored if its id were new. */
     prepare,
     /** @throws ResourceError `invalid` if the analysis is malformed or too large. */
-    check: (value: unknown): void => checkSize(formatRow(prepare(value))),
+    check: (value: unknown): void => requireSize(formatRow(prepare(value)), maxBytes),
     delete: (id: string): Promise<boolean> => records.delete(id),
     evict: evicting.run,
     /** Waits for a running check of the limits, and runs a scheduled one at once. */
@@ -161,6 +152,11 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
       }
     },
   }
+}
+
+function requireSize({ byteLength: size }: Uint8Array, limit: number): void {
+  if (size > limit)
+    throw invalid(`The analysis must have at most ${limit} bytes, and has ${size}.`, 'too-large', { limit, size })
 }
 
 function wrongTime(field: 'created' | 'expires', why: string): ResourceError {
