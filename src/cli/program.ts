@@ -150,8 +150,8 @@ export async function createProgram(
 Data goes to stdout, everything else to stderr. --json prints data for programs.`),
     )
   const isCommand = first !== undefined && Object.hasOwn(commands, first)
-  const listed = isCommand ? inGroups.filter(([name]) => isNamed(name)) : inGroups
-  for (const [name, [summary, load]] of listed) {
+  const visibleGroups = isCommand ? inGroups.filter(([name]) => isNamed(name)) : inGroups
+  for (const [name, [summary, load]] of visibleGroups) {
     const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
     command.helpGroup(groupOf(name))
     command.showHelpAfterError(`For help: hikidashi ${name} --help`)

@@ -98,14 +98,14 @@ async function list(
 const quantityOf = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<CheckResult> {
-  const listed = await readListing(
+  const listing = await readListing(
     connection,
     'resources/templates/list',
     'ListResourceTemplatesResult',
     'resourceTemplates',
   )
-  if (listed.fault !== undefined) return listed.fault
-  for (const { uriTemplate } of listed.items)
+  if (listing.fault !== undefined) return listing.fault
+  for (const { uriTemplate } of listing.items)
     try {
       compileTemplate(nonEmptyText(uriTemplate) ?? '')
     } catch (error) {
@@ -116,7 +116,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
         'Write it as RFC 6570 defines it.',
       )
     }
-  return okResult(quantityOf(listed.items.length, 'template'))
+  return okResult(quantityOf(listing.items.length, 'template'))
 }
 
 async function readListing(
@@ -129,30 +129,30 @@ async function readListing(
   const cursors = new Set<string>()
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const listed = (isEnd: boolean, fault?: CheckResult) => ({ items, pages, isEnd, fault })
+    const result = (isEnd: boolean, fault?: CheckResult) => ({ items, pages, isEnd, fault })
     let answer: WireObject
     try {
       answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
     } catch (error) {
       if (!isResourceError(error)) throw error
       const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethodError(error)
-      if (isNone) return listed(true)
-      return listed(false, failedResult(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
+      if (isNone) return result(true)
+      return result(false, failedResult(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
     }
     const fault = await findSchemaViolation(schema, answer)
     if (fault !== undefined)
-      return listed(false, failedResult(`The answer to ${method} is malformed: ${fault}.`, conform))
+      return result(false, failedResult(`The answer to ${method} is malformed: ${fault}.`, conform))
     const page = answer[key]
     for (const item of Array.isArray(page) ? page : []) items.push(objectOf(item))
     cursor = cursorOf(answer)
-    if (cursor === undefined) return listed(true)
+    if (cursor === undefined) return result(true)
     if (cursors.has(cursor))
-      return listed(
+      return result(
         false,
         failedResult(`${method} gave the same cursor twice.`, 'Leave nextCursor out of the last page.'),
       )
     cursors.add(cursor)
-    if (pages === maxPages) return listed(false)
+    if (pages === maxPages) return result(false)
   }
 }
 

@@ -227,14 +227,14 @@ async function openStanding(
   const { status, body } = response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   if (status === 200 && isStream && body !== null) {
-    const ended = readEvents(body, (data) => {
+    const reading = readEvents(body, (data) => {
       try {
         transport.onmessage?.(parseJSONRPCMessage(JSON.parse(data)))
       } catch (error) {
         transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
       }
     })
-    return { ended, close: () => controller.abort() }
+    return { ended: reading, close: () => controller.abort() }
   }
   controller.abort()
   // In a session, 404 means that the session has ended; without one, that the server has no such stream.

@@ -87,11 +87,11 @@ function* duplicatesIn(node: Node, path: readonly PathStep[]): Generator<{ node:
   if (node.type === 'array')
     for (const [index, child] of (node.children ?? []).entries()) yield* duplicatesIn(child, [...path, index])
   if (node.type !== 'object') return
-  const seen = new Set<string>()
+  const keys = new Set<string>()
   for (const { key, value } of members(node)) {
     const name = String(key.value)
-    if (seen.has(name)) yield { node: key, path: [...path, name] }
-    seen.add(name)
+    if (keys.has(name)) yield { node: key, path: [...path, name] }
+    keys.add(name)
     if (value !== undefined) yield* duplicatesIn(value, [...path, name])
   }
 }

@@ -126,8 +126,8 @@ async function loadSource(name: string): Promise<Loaded> {
 /** The schema of a mount: the options of its source, and the common options that the source does not define itself. */
 function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<MountConfig> {
   const isCommon = ([key]: readonly [string, unknown]) => Object.hasOwn(mountShape, key)
-  const [replaced, own] = [true, false].map((wanted) =>
-    Object.fromEntries(Object.entries(shape).filter((member) => isCommon(member) === wanted)),
+  const [replaced, own] = [true, false].map((isWanted) =>
+    Object.fromEntries(Object.entries(shape).filter((member) => isCommon(member) === isWanted)),
   )
   const members = z.strictObject({ provider: z.literal(name).describe(about), ...own, ...mountShape, ...replaced })
   return (check === undefined ? members : members.superRefine(check)) as unknown as z.Schema<MountConfig>

@@ -177,9 +177,9 @@ function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, ter
 }
 
 function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | undefined): ManifestEntry {
-  const { uri, modified, version: listed } = candidate.resource
+  const { uri, modified, version: entryVersion } = candidate.resource
   const textReading = reading !== undefined && 'text' in reading ? reading : undefined
-  const version = textReading?.version ?? listed
+  const version = textReading?.version ?? entryVersion
   const at = formatIsoTime(modified)
   return {
     uri,

@@ -12,7 +12,7 @@ export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memory
   readonly share?: string
 }
 
-const listed: ListedPrompt = {
+const prompt: ListedPrompt = {
   name: assembleName,
   title: 'Ask with context',
   description:
@@ -31,7 +31,7 @@ const listed: ListedPrompt = {
     },
   ],
 }
-const argumentNames: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)
+const argumentNames: readonly string[] = (prompt.arguments ?? []).map(({ name }) => name)
 const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
 
 /** Name under which another prompt with the name of this one is available. */
@@ -56,7 +56,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
             return { items: [], cache: { ttlMs: 0, scope: 'private' } }
           })
     const others = page.items.map((item) => (item.name === assembleName ? { ...item, name: renamed } : item))
-    return { ...page, items: page.nextCursor === undefined ? [...others, listed] : others }
+    return { ...page, items: page.nextCursor === undefined ? [...others, prompt] : others }
   }
 
   const fill: PromptView['get'] = async ({ arguments: request = new Map() }, call) => {

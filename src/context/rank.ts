@@ -88,8 +88,8 @@ export async function rankAll(
   const { query = '', pins = [], mounts, audience = 'assistant', signal } = options
   const isExcluded = await createExcluder(view, options)
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
-  const listed = await listAll(view, limits, signal)
-  reader.expect(listed.resources)
+  const allResources = await listAll(view, limits, signal)
+  reader.expect(allResources.resources)
   const mountOf = createAddressFinder(mounts ?? [])
   const empty = new Set(mounts)
   const isWanted = ({ uri, audience: audiences, mimeType }: Resource) => {
@@ -100,13 +100,13 @@ export async function rankAll(
     return mounts === undefined || mount !== undefined
   }
   const resources: Resource[] = []
-  for (const [index, resource] of listed.resources.entries()) {
+  for (const [index, resource] of allResources.resources.entries()) {
     if (index % slice === slice - 1) await turn()
     if (isWanted(resource)) resources.push(resource)
   }
 
   // A pinned resource is wanted in any mount and for any audience.
-  const bySpelling = await findPinned(view, pins.map(pinUri), listed.resources, signal)
+  const bySpelling = await findPinned(view, pins.map(pinUri), allResources.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
   // Read pins first, so that other reads do not use up the limit of bytes.
   await reader.read([...required.keys()])
@@ -116,13 +116,13 @@ export async function rankAll(
     query.trim() === ''
       ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [], freshness: {} }
       : await searchAll(view, query, { audience, limit: limits.searched, ...defined({ fresh: options.fresh, signal }) })
-  const isListed = new Set(listed.resources.map(({ uri }) => uri))
-  for (const found of searched.resources) {
-    if (isListed.has(found.uri) || !isWanted(found)) continue
-    isListed.add(found.uri)
-    resources.push(found)
+  const isListed = new Set(allResources.resources.map(({ uri }) => uri))
+  for (const match of searched.resources) {
+    if (isListed.has(match.uri) || !isWanted(match)) continue
+    isListed.add(match.uri)
+    resources.push(match)
   }
-  const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
+  const resourcesByUri = new Map(resources.map((resource) => [resource.uri, resource] as const))
   const coveredBy = createAddressFinder(searched.covered)
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
@@ -137,8 +137,8 @@ export async function rankAll(
   const { memory } = options
   const labelScore = createLabelScore(query)
   const looking = { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
-  const { lists, notes: searchNotes } = await findCandidates(known, looking)
-  const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
+  const { lists, notes: searchNotes } = await findCandidates(resourcesByUri, looking)
+  const near = await neighboursOf([...required.keys()], sumsOf(lists), resourcesByUri, reader)
   const fused = fuseRankings([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
   const candidateOf = (resource: Resource, rank: Pick<FusedDocument, 'relevance' | 'because'>): Candidate => {
@@ -162,7 +162,7 @@ export async function rankAll(
   )
   const notes = [
     ...(empty.size === 0 ? [] : [nothingIn([...empty])]),
-    ...listed.notes,
+    ...allResources.notes,
     ...searched.notes,
     ...searchNotes,
   ]

@@ -31,14 +31,14 @@ export function createContextReader(
   isExcluded: (uri: string) => boolean,
   { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
 ) {
-  const listed = new Map<string, Resource>()
+  const resourcesByUri = new Map<string, Resource>()
   const outcomes = new Map<string, ReadOutcome>()
   /** Cached resources, which count as read. */
   const terms = new Set<string>()
   let totalBytes = 0
   let readsDocuments = true
   const readOne = async (uri: string): Promise<ReadOutcome> => {
-    const resource = listed.get(uri)
+    const resource = resourcesByUri.get(uri)
     const remembered = resource === undefined ? undefined : memory?.reading(resource)
     if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
     const reading = await readAsIs(uri, resource)
@@ -99,7 +99,7 @@ export function createContextReader(
     /** Passes the listed entries, so that a text of the same version is taken from the cache. */
     expect: (resources: readonly Resource[]): void => {
       if (memory === undefined) return
-      for (const resource of resources) if (resource.version !== undefined) listed.set(resource.uri, resource)
+      for (const resource of resources) if (resource.version !== undefined) resourcesByUri.set(resource.uri, resource)
     },
     /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
     read: async (uris: readonly string[]): Promise<readonly (ReadOutcome | undefined)[]> => {

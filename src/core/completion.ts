@@ -199,13 +199,13 @@ async function completeFromTree(
   if (values.length > 0 || !mayHaveOtherSpellings(typed)) return completeFromValues(values)
 
   // The source may list the directory, and the names in it, in another composition of their letters.
-  const listed = directory === '' ? '' : ((await tryFindEntry(mount, directory, context))?.path ?? directory)
+  const spelling = directory === '' ? '' : ((await tryFindEntry(mount, directory, context))?.path ?? directory)
   const begin = canonicalPath(typed)
-  for await (const child of iterateChildren(list, listed)) {
+  for await (const child of iterateChildren(list, spelling)) {
     context.signal.throwIfAborted()
     if (!canonicalPath(child.path).startsWith(begin)) continue
     if (values.length === maxCompletions) return { values, hasMore: true }
-    take(`${directory}${child.path.slice(listed.length)}`)
+    take(`${directory}${child.path.slice(spelling.length)}`)
   }
   return completeFromValues(values)
 }

@@ -59,8 +59,8 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       last = child.path
     }
     if (builder.items.length === 0 && (cursor === undefined || mayHaveOtherSpellings(directory))) {
-      const listed = await requireDirectory(mount, directory, context)
-      if (listed !== directory) return page(mount, listed, cursor, context)
+      const spelling = await requireDirectory(mount, directory, context)
+      if (spelling !== directory) return page(mount, spelling, cursor, context)
     }
     return { items: builder.items, cache: mount.cache }
   }
@@ -82,8 +82,8 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       lines.push(line)
     }
     if (lines.length === 0) {
-      const listed = await requireDirectory(mount, directory, context)
-      if (listed !== directory) return list(mount, uri, listed, context)
+      const spelling = await requireDirectory(mount, directory, context)
+      if (spelling !== directory) return list(mount, uri, spelling, context)
     }
     const text = lines.map((line) => `${line}\n`).join('')
     const name = directory === '' ? mount.name : baseName(directory)
@@ -114,8 +114,8 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       contents.push({ ...content, uri: at, name })
     }
     if (contents.length > 0) return contents
-    const listed = await requireDirectory(mount, directory, context)
-    if (listed !== directory) return expand(mount, uri, listed, context)
+    const spelling = await requireDirectory(mount, directory, context)
+    if (spelling !== directory) return expand(mount, uri, spelling, context)
     // An empty directory exists: an empty answer would mean that it does not.
     return [{ uri, name: directory === '' ? mount.name : baseName(directory), mimeType: directoryMimeType, text: '' }]
   }

@@ -72,11 +72,11 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
   const { seal, paging } = state
   const ownFirst = Number.isFinite(pages)
   const mounts = ownFirst ? state.mounts.toSorted((a, b) => Number(a.derived) - Number(b.derived)) : state.mounts
-  const listed = most !== undefined ? 'selection' : ownFirst ? 'list, own first' : 'list'
+  const listKind = most !== undefined ? 'selection' : ownFirst ? 'list, own first' : 'list'
 
   const list = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     if (most !== undefined) return listSelection({ state, mounts, most }, cursor, context)
-    const scope = cursorScope(listed, context.principal)
+    const scope = cursorScope(listKind, context.principal)
     const position = openCursor(seal, cursor, scope)
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)

@@ -37,12 +37,12 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   const lists = new Map<Listener, () => Promise<boolean>>()
   const wholes = new Set<(changes: readonly Change[]) => void>()
 
-  const notify = (listener: Listener, changes: PendingChanges | undefined, listed: boolean): void => {
+  const notify = (listener: Listener, changes: PendingChanges | undefined, isListed: boolean): void => {
     try {
       const [uris, below] = [[...(changes?.uris ?? [])], [...(changes?.below ?? [])]]
       // Leave out a list that is too long: a truncated list would look like a complete one.
       const entryUris = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
-      listener.notify({ uris, listed, ...(entryUris.length === 0 ? {} : { below: entryUris }) })
+      listener.notify({ uris, listed: isListed, ...(entryUris.length === 0 ? {} : { below: entryUris }) })
     } catch (error) {
       log('error', 'a change could not be delivered', { error })
     }

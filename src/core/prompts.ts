@@ -77,8 +77,8 @@ export function createPrompts(
     const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const
     let last: readonly string[] = []
     for (const one of rest) {
-      const listed = listedOf(one)
-      if (!builder.add(listed, 3 * JSON.stringify(listed).length)) {
+      const prompt = listedOf(one)
+      if (!builder.add(prompt, 3 * JSON.stringify(prompt).length)) {
         const nextCursor = state.seal.seal(scope, JSON.stringify([page + 1, ...last]))
         return { items: builder.items, nextCursor, cache, ...missing }
       }

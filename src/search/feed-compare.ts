@@ -195,12 +195,12 @@ export function createComparer(feed: FeedParts) {
         entries = []
         fresh = []
       }
-      let listed = 0
+      let entryCount = 0
       let isNamedAhead = false
       let isChanged = false
       for await (const entry of mount.list({ prefix: directory }, signal)) {
         signal.throwIfAborted()
-        listed++
+        entryCount++
         const uri = mount.uriOf(entry.path)
         const version = indexedVersions.get(uri)
         indexedVersions.delete(uri)
@@ -219,7 +219,7 @@ export function createComparer(feed: FeedParts) {
           isChanged = true
         }
         if (version === undefined) fresh.push(entry)
-        if (listed % pageSize === 0) await renewHeard(signal, touched)
+        if (entryCount % pageSize === 0) await renewHeard(signal, touched)
         if (entries.length < window) continue
         if (!isNamedAhead) {
           await nameIndexer.put(fresh, signal)
@@ -230,13 +230,13 @@ export function createComparer(feed: FeedParts) {
         await readChanged()
       }
       // Nothing is listed below an entry, so indexed documents there are its parts.
-      if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), indexedVersions, signal)
+      if (entryCount === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), indexedVersions, signal)
       comparison.of = comparison.looked + entries.length
       const goneUris = [...indexedVersions.keys()].filter((uri) => !touched.has(uri))
       for (let at = 0; at < goneUris.length; at += pageSize) await writer.remove(goneUris.slice(at, at + pageSize))
       await readChanged()
       // Documents may have come and gone since they were listed: only the index knows how many there are.
-      const isSame = !isChanged && listed > 0 && goneUris.length + touched.size === 0
+      const isSame = !isChanged && entryCount > 0 && goneUris.length + touched.size === 0
       const now = isSame ? comparison.known : await countIndexedBelow(index, mount.uriOf(directory), signal)
       counts.end(comparison, now)
     },

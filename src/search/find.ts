@@ -214,9 +214,9 @@ async function prepareQuery(
  */
 function looseParts(
   compounds: readonly Compound[],
-  found: readonly (QueryTerm & { readonly count: number })[],
+  terms: readonly (QueryTerm & { readonly count: number })[],
 ): ReadonlySet<string> {
-  const counts = new Map(found.map(({ term, count }) => [term, count]))
+  const counts = new Map(terms.map(({ term, count }) => [term, count]))
   return new Set(
     compounds.flatMap(({ parts }) => {
       const rare = [...parts].sort((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0))

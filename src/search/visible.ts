@@ -129,12 +129,12 @@ export function createVisibility(texts: Texts) {
       if (mounts !== undefined && [...mounts.values()].every(({ reach }) => reach === 'all')) {
         if (await isCovered([...mounts.keys()])) return undefined
       }
-      const found = queue.then(() => {
+      const search = queue.then(() => {
         signal?.throwIfAborted()
         return find(allows, signal)
       })
-      queue = found.catch(() => {})
-      return found
+      queue = search.catch(() => {})
+      return search
     },
   }
 }
@@ -230,9 +230,9 @@ function remembered(test: PathTest): PathTest {
   }
 }
 
-function isOfType(type: string | undefined, wanted: string): boolean {
-  if (wanted.endsWith('/*')) return type?.startsWith(wanted.slice(0, -1)) === true
-  return type === wanted
+function isOfType(type: string | undefined, typePattern: string): boolean {
+  if (typePattern.endsWith('/*')) return type?.startsWith(typePattern.slice(0, -1)) === true
+  return type === typePattern
 }
 
 /** Returns the part of a filter that the store applies. It has no globs. */

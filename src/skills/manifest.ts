@@ -30,8 +30,8 @@ export function createDigests(): DigestCache {
   return {
     of: async (file, view, signal) => {
       const key = file.version === undefined ? undefined : `${file.version} ${file.uri}`
-      const found = key === undefined ? undefined : cache.get(key)
-      if (found !== undefined) return found
+      const cachedBytes = key === undefined ? undefined : cache.get(key)
+      if (cachedBytes !== undefined) return cachedBytes
       const read = await readOne(file.uri, view, signal)
       // A different version means that the file has changed since it was listed.
       const isListed = read?.version === undefined || read.version === file.version

@@ -210,10 +210,10 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   }
 
   /** Handles the exit of a worker. It has answered all requests that it began; the next worker gets the others. */
-  const follow = (left: Worker) => {
-    if (worker !== left) return
+  const follow = (endedWorker: Worker) => {
+    if (worker !== endedWorker) return
     worker = undefined
-    left.unref()
+    endedWorker.unref()
     unsent = []
     if (waiting.size === 0) return
     worker = start()

@@ -81,11 +81,11 @@ export async function checkProvider(
 
 async function checkOne(provider: Provider, expectation: Expectation, options: CheckOptions): Promise<Report> {
   const run = createRun(provider, boundsOf(options))
-  let listed: ListedEntries | undefined
+  let entries: ListedEntries | undefined
   let finished = false
   try {
-    listed = await checkEntries(run)
-    if (listed !== undefined) await checkAll(run, listed, expectation)
+    entries = await checkEntries(run)
+    if (entries !== undefined) await checkAll(run, entries, expectation)
     finished = true
   } catch (error) {
     run.bounds.signal.throwIfAborted()
@@ -93,45 +93,45 @@ async function checkOne(provider: Provider, expectation: Expectation, options: C
   }
   return {
     problems: run.problems.filter((problem) => options.except?.[problem.promise] === undefined),
-    examined: listed?.entries.length ?? 0,
-    complete: finished && listed?.complete === true,
+    examined: entries?.entries.length ?? 0,
+    complete: finished && entries?.complete === true,
   }
 }
 
-async function checkAll(run: ProviderRun, listed: ListedEntries, expectation: Expectation): Promise<void> {
-  await checkListing(run, listed)
-  await checkLeaving(run, listed)
+async function checkAll(run: ProviderRun, listedEntries: ListedEntries, expectation: Expectation): Promise<void> {
+  await checkListing(run, listedEntries)
+  await checkLeaving(run, listedEntries)
   if (!run.broken('list-paths', 'list-files')) {
     const expected = new Map(Object.entries(expectation.entries ?? {}))
     if (expectation.entries !== undefined && !run.broken('list-stable'))
-      checkPresence(run, listed, expected, expectation.more === true)
-    const entries = new Map(listed.entries.map((entry) => [entry.path, entry]))
+      checkPresence(run, listedEntries, expected, expectation.more === true)
+    const entries = new Map(listedEntries.entries.map((entry) => [entry.path, entry]))
     const paths = sample([...expected.keys()], run.bounds.samples * 4)
-    const sampled = sample(listed.entries, run.bounds.samples)
+    const sampled = sample(listedEntries.entries, run.bounds.samples)
     for (const path of new Set([...sampled.map((entry) => entry.path), ...paths])) {
       const entry = entries.get(path)
       if (entry === undefined) continue
       await checkStat(run, entry)
       await checkReading(run, entry, expected.get(path))
     }
-    await checkMissing(run, listed, expectation.missing ?? [])
+    await checkMissing(run, listedEntries, expectation.missing ?? [])
   }
-  await checkAborts(run, listed)
+  await checkAborts(run, listedEntries)
   await checkTemplates(run)
   await checkWatch(run)
 }
 
 function checkPresence(
   run: ProviderRun,
-  listed: ListedEntries,
+  entries: ListedEntries,
   expected: ReadonlyMap<string, unknown>,
   more: boolean,
 ): void {
-  const paths = new Set(listed.entries.map((entry) => entry.path))
-  const last = listed.entries.at(-1)?.path ?? ''
+  const paths = new Set(entries.entries.map((entry) => entry.path))
+  const last = entries.entries.at(-1)?.path ?? ''
   for (const path of expected.keys()) {
     // A path after the last entry within the limit may still exist.
-    const isKnown = listed.complete || comparePaths(path, last) <= 0
+    const isKnown = entries.complete || comparePaths(path, last) <= 0
     if (isKnown && !paths.has(path)) run.fail('expected', 'it is not listed', path)
   }
   if (more) return

@@ -48,14 +48,14 @@ export async function checkEntries(run: ProviderRun): Promise<ListedEntries | un
 }
 
 /** Lists again (everything, after various keys, below various prefixes), and compares the results with the first listing. */
-export async function checkListing(run: ProviderRun, listed: ListedEntries): Promise<void> {
-  await checkStable(run, listed)
+export async function checkListing(run: ProviderRun, entries: ListedEntries): Promise<void> {
+  await checkStable(run, entries)
   // A listing that disagrees with itself, or has no order, has no "rest" to compare with.
   if (run.broken('list-ends', 'list-paths', 'list-files', 'list-order', 'list-unique', 'list-stable')) return
-  await checkResume(run, listed)
-  await checkSeek(run, listed)
-  await checkPrefix(run, listed)
-  if (!run.broken('list-prefix')) await checkNothing(run, listed)
+  await checkResume(run, entries)
+  await checkSeek(run, entries)
+  await checkPrefix(run, entries)
+  if (!run.broken('list-prefix')) await checkNothing(run, entries)
 }
 
 async function checkStable(run: ProviderRun, { entries, complete }: ListedEntries): Promise<void> {
@@ -72,36 +72,36 @@ async function checkStable(run: ProviderRun, { entries, complete }: ListedEntrie
     run.fail('list-stable', 'the first listing has it, the second has not', entries[index]?.path)
 }
 
-async function checkResume(run: ProviderRun, listed: ListedEntries): Promise<void> {
-  const paths = listed.entries.map((entry) => entry.path)
-  for (const path of sample(paths, run.bounds.samples)) await compareRest(run, 'list-resume', { after: path }, listed)
+async function checkResume(run: ProviderRun, entries: ListedEntries): Promise<void> {
+  const paths = entries.entries.map((entry) => entry.path)
+  for (const path of sample(paths, run.bounds.samples)) await compareRest(run, 'list-resume', { after: path }, entries)
 }
 
 /** Lists from keys between the paths, before the first one and after the last one. */
-async function checkSeek(run: ProviderRun, listed: ListedEntries): Promise<void> {
-  const paths = new Set(listed.entries.map((entry) => entry.path))
+async function checkSeek(run: ProviderRun, entries: ListedEntries): Promise<void> {
+  const paths = new Set(entries.entries.map((entry) => entry.path))
   const few = Math.ceil(run.bounds.samples / 3)
   const keys = new Set(['', '!', '\u{10ffff}'])
   for (const path of sample([...paths], few)) {
     keys.add(`${path}.`).add(`${path}/`).add(`${path}\u{10ffff}`)
     keys.add([...path].slice(0, -1).join(''))
   }
-  for (const directory of sample(listed.directories, few))
+  for (const directory of sample(entries.directories, few))
     keys.add(directory).add(directory.slice(0, -1)).add(afterSubtree(directory))
   for (const after of keys)
-    if (isPath(after) && !paths.has(after)) await compareRest(run, 'list-seek', { after }, listed)
+    if (isPath(after) && !paths.has(after)) await compareRest(run, 'list-seek', { after }, entries)
 }
 
-async function checkPrefix(run: ProviderRun, listed: ListedEntries): Promise<void> {
-  await compareRest(run, 'list-prefix', { prefix: '' }, listed)
+async function checkPrefix(run: ProviderRun, entries: ListedEntries): Promise<void> {
+  await compareRest(run, 'list-prefix', { prefix: '' }, entries)
   const resumes = !run.broken('list-resume', 'list-seek')
-  for (const prefix of sample(listed.directories, run.bounds.samples)) {
-    await compareRest(run, 'list-prefix', { prefix }, listed)
+  for (const prefix of sample(entries.directories, run.bounds.samples)) {
+    await compareRest(run, 'list-prefix', { prefix }, entries)
     if (!resumes || run.broken('list-prefix')) continue
-    const below = listed.entries.filter((entry) => entry.path.startsWith(prefix)).map((entry) => entry.path)
-    const ends = [listed.entries[0]?.path, listed.entries.at(-1)?.path, afterSubtree(prefix), prefix]
+    const below = entries.entries.filter((entry) => entry.path.startsWith(prefix)).map((entry) => entry.path)
+    const ends = [entries.entries[0]?.path, entries.entries.at(-1)?.path, afterSubtree(prefix), prefix]
     for (const after of new Set([...sample(below, 3), ...ends]))
-      if (after !== undefined) await compareRest(run, 'list-prefix', { prefix, after }, listed)
+      if (after !== undefined) await compareRest(run, 'list-prefix', { prefix, after }, entries)
   }
 }
 
@@ -129,13 +129,13 @@ async function compareRest(
   run: ProviderRun,
   promise: PromiseId,
   query: ListQuery,
-  listed: ListedEntries,
+  entries: ListedEntries,
 ): Promise<void> {
   const { prefix = '', after } = query
-  const rest = listed.entries
+  const rest = entries.entries
     .map((entry) => entry.path)
     .filter((path) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0))
-  const last = listed.entries.at(-1)?.path ?? ''
+  const last = entries.entries.at(-1)?.path ?? ''
   const call = `list(${JSON.stringify(query)})`
   let index = 0
   const end = await run.walk(promise, query, (entry) => {
@@ -144,7 +144,7 @@ async function compareRest(
     if (expected !== undefined)
       run.fail(promise, `${call} yielded ${formatValue(entry.path)} in place of this path`, expected)
     // Beyond the limit of the first listing there may be more entries, but only below the prefix.
-    else if (listed.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
+    else if (entries.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
       run.fail(promise, `${call} yielded this path, which is not in that part of the first listing`, entry.path)
     return false
   })
@@ -256,9 +256,9 @@ export async function checkWatch(run: ProviderRun): Promise<void> {
 }
 
 /** Calls methods with an aborted signal, and aborts a listing midway. */
-export async function checkAborts(run: ProviderRun, listed: ListedEntries): Promise<void> {
+export async function checkAborts(run: ProviderRun, entries: ListedEntries): Promise<void> {
   const { provider } = run
-  const path = listed.entries[0]?.path
+  const path = entries.entries[0]?.path
   if (path === undefined || run.broken('list-ends')) return
   const calls: readonly (readonly [string, (context: Context) => PromiseLike<unknown>])[] = [
     ['list', (context) => provider.list({}, context)[Symbol.asyncIterator]().next()],

@@ -196,11 +196,11 @@ async function readContentBytes(content: Content, limit: number, { signal }: Con
  */
 export async function checkMissing(
   run: ProviderRun,
-  listed: ListedEntries,
+  listedEntries: ListedEntries,
   expected: readonly string[],
 ): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
-  const entries = sample(listed.entries, few)
+  const entries = sample(listedEntries.entries, few)
   const names = new Set(['hikidashi-no-such-entry', '__proto__', 'constructor', 'toString', 'x'.repeat(5000)])
   for (const { path } of entries)
     names
@@ -208,16 +208,16 @@ export async function checkMissing(
       .add(`${path}/`)
       .add(`${path}/x`)
       .add(`${parentOf(path)}hikidashi-no-such-directory/`)
-  for (const directory of sample(listed.directories, few)) names.add(directory.slice(0, -1))
-  const isAbsent = await absence(run, listed)
+  for (const directory of sample(listedEntries.directories, few)) names.add(directory.slice(0, -1))
+  const isAbsent = await absence(run, listedEntries)
   for (const path of new Set([...[...names].filter(isAbsent), ...expected])) await checkAbsent(run, path)
   if (!run.broken('read-missing', 'stat-missing', 'list-prefix', 'list-nothing'))
-    await checkSpelling(run, listed, isAbsent)
+    await checkSpelling(run, listedEntries, isAbsent)
 }
 
 /** Returns a function that tells whether a path must have no entry: it is not listed, and matches no template. */
-async function absence(run: ProviderRun, listed: ListedEntries): Promise<(path: string) => boolean> {
-  const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
+async function absence(run: ProviderRun, entries: ListedEntries): Promise<(path: string) => boolean> {
+  const paths = new Set([...entries.entries.map((entry) => entry.path), ...entries.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
   // `checkTemplates` reports an answer that is not an array.
   const templates = outcome !== undefined && 'value' in outcome && Array.isArray(outcome.value) ? outcome.value : []
@@ -258,18 +258,18 @@ async function checkAbsent(run: ProviderRun, path: string, promise?: PromiseId):
 /** Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found there. */
 async function checkSpelling(
   run: ProviderRun,
-  listed: ListedEntries,
+  entries: ListedEntries,
   isAbsent: (path: string) => boolean,
 ): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const spellingsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
   // Prefer paths whose spelling changes with the normalization: there may be few of them.
-  const telling = listed.entries.filter((entry) => entry.path.normalize('NFC') !== entry.path.normalize('NFD'))
-  for (const { path } of [...sample(telling, few), ...sample(listed.entries, few)])
+  const telling = entries.entries.filter((entry) => entry.path.normalize('NFC') !== entry.path.normalize('NFD'))
+  for (const { path } of [...sample(telling, few), ...sample(entries.entries, few)])
     for (const other of spellingsOf(path)) if (isAbsent(other)) await checkAbsent(run, other, 'spelling')
-  for (const directory of sample(listed.directories, few))
+  for (const directory of sample(entries.directories, few))
     for (const prefix of spellingsOf(directory)) {
-      if (listed.entries.some((entry) => entry.path.startsWith(prefix))) continue
+      if (entries.entries.some((entry) => entry.path.startsWith(prefix))) continue
       await run.walk('spelling', { prefix }, (entry) => {
         run.fail('spelling', `a listing below ${formatValue(prefix)} yielded it`, entry.path)
         return false

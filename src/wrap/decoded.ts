@@ -238,8 +238,8 @@ async function findTextMimeType(
 ): Promise<string> {
   if (said !== undefined && said !== 'application/octet-stream') return said
   try {
-    const listed = (await provider.stat?.(path, context))?.mimeType
-    return listed === undefined || listed === 'application/octet-stream' ? 'text/plain' : listed
+    const mimeType = (await provider.stat?.(path, context))?.mimeType
+    return mimeType === undefined || mimeType === 'application/octet-stream' ? 'text/plain' : mimeType
   } catch (error) {
     if (!isResourceError(error)) throw error
     return 'text/plain'

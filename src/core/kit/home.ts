@@ -8,8 +8,8 @@ import { isAbsolute, parse } from 'node:path'
 export function homeFolder(): string {
   for (const find of [homedir, () => userInfo().homedir])
     try {
-      const found = find()
-      if (isAbsolute(found)) return found
+      const homeFolder = find()
+      if (isAbsolute(homeFolder)) return homeFolder
     } catch {
       // The system does not know this user.
     }

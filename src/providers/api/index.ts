@@ -73,7 +73,7 @@ export function api(options: ApiOptions): Provider {
     ...(description === undefined ? {} : { description: scrubber.scrub(description) }),
   })
 
-  const { get: listed, clear } = remembered(listAll, keepMs)
+  const { get: getListing, clear } = remembered(listAll, keepMs)
 
   /** Makes later calls revalidate the cached answers, and load the listing again. */
   const renew = () => {
@@ -98,7 +98,7 @@ export function api(options: ApiOptions): Provider {
   const provider: Provider = {
     list: async function* ({ prefix = '', after }, { signal }) {
       signal.throwIfAborted()
-      const items = await listed(signal)
+      const items = await getListing(signal)
       for (const path of [...items.keys()].sort(comparePaths)) {
         signal.throwIfAborted()
         const entry = items.get(path)?.entry
@@ -109,7 +109,7 @@ export function api(options: ApiOptions): Provider {
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
       const { route } = routeOf(path, new Map())
-      const item = route.list === undefined ? undefined : (await listed(signal)).get(path)
+      const item = route.list === undefined ? undefined : (await getListing(signal)).get(path)
       if (item !== undefined) return item.entry
       const { mimeType } = (await loadAt(path, new Map(), signal)).fetched
       return { path, mimeType: mimeType ?? 'application/json' }
@@ -128,7 +128,7 @@ export function api(options: ApiOptions): Provider {
       const route = routes.find(({ options: { template } }) => template === request.template)
       if (route === undefined) return undefined
       if (route.list === undefined || !route.inPath.includes(request.argument.name)) return { values: [] }
-      return completeVariable(request, [...(await listed(signal)).values()])
+      return completeVariable(request, [...(await getListing(signal)).values()])
     },
   }
   if (poll === undefined) return provider

@@ -112,8 +112,12 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   ): Promise<string> => {
     const buffer = Buffer.alloc(Math.min(Number(size), limit))
     let length = 0
-    for (let read = 1; read > 0 && length < buffer.length; length += read)
-      read = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
+    for (let readAccess = 1; readAccess > 0 && length < buffer.length; length += readAccess)
+      readAccess = await handle.read(
+        buffer,
+        { offset: length, length: buffer.length - length, position: length },
+        signal,
+      )
     if (size <= limit) return buffer.toString('latin1', 0, length)
     log('warn', 'a file of ignore rules is too large: the rest of it is ignored', { path, limit })
     return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)

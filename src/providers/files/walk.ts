@@ -271,9 +271,9 @@ export function createWalk(options: WalkOptions): Walker {
       }
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
-      const listed = await spelling.listedFor(parent, name, signal)
-      if (listed === undefined || listed === name) throw error
-      return find(parent, listed, directory, signal, follows)
+      const usualName = await spelling.listedFor(parent, name, signal)
+      if (usualName === undefined || usualName === name) throw error
+      return find(parent, usualName, directory, signal, follows)
     }
   }
 
@@ -364,15 +364,15 @@ function createSpelling(names: ListedNames, look: StatEntry) {
         facts.note(parent.place, `exactly ${name}`)
         return true
       }
-      const { names: listed } = await names.of(parent, signal)
-      return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
+      const { names: allNames } = await names.of(parent, signal)
+      return [name, `${name}/`].some((one) => allNames[indexAfter(allNames, one) - 1] === one)
     },
     /** Returns the only listed name that is canonically equivalent; else undefined. People and models compose letters, macOS decomposes them. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!mayHaveOtherSpellings(name)) return undefined
-      const listed = await names.of(parent, signal)
-      const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
-      composed.set(listed, byForm)
+      const directoryNames = await names.of(parent, signal)
+      const byForm = composed.get(directoryNames) ?? byCanonicalForm(directoryNames.names)
+      composed.set(directoryNames, byForm)
       const [only, ...others] = byForm.get(canonicalPath(name)) ?? []
       return others.length === 0 && only !== name ? only : undefined
     },
@@ -392,9 +392,9 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 /** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const paths = new Map<string, string[]>()
-  for (const listed of names) {
-    if (!mayHaveOtherSpellings(listed)) continue
-    const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
+  for (const usualName of names) {
+    if (!mayHaveOtherSpellings(usualName)) continue
+    const name = usualName.endsWith('/') ? usualName.slice(0, -1) : usualName
     const form = canonicalPath(name)
     const alike = paths.get(form) ?? []
     // A symbolic link is listed as a file and as a directory.

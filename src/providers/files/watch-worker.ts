@@ -244,7 +244,7 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
   }
 
   /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
-  const tell = (directory: Directory, name: string, listed: boolean): void => {
+  const tell = (directory: Directory, name: string, isListed: boolean): void => {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
     const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
@@ -252,7 +252,7 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     touch(directory)
     // A link with a new target does not change the old target.
     const others = turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])]
-    pending.add({ path, listed, aliases: others })
+    pending.add({ path, listed: isListed, aliases: others })
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 
@@ -304,8 +304,8 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     tell,
     /** Records the target paths of a symbolic link. A change of one of them is then handled as an event in the link's directory. */
     link: (directory: Directory, name: string, paths: readonly string[]): void => {
-      const known = directory.targets.get(name)
-      if (known !== undefined && known.join('\0') !== paths.join('\0')) directory.turned.add(name)
+      const targetNames = directory.targets.get(name)
+      if (targetNames !== undefined && targetNames.join('\0') !== paths.join('\0')) directory.turned.add(name)
       directory.targets.set(name, paths)
       for (const path of paths) {
         directory.linked.add(path)
@@ -606,10 +606,10 @@ async function tellPassed(
   { directories, names, pool, leaveOut, signal }: TreeOptions,
   directory: Directory,
   position: OpenedEntry,
-  found: readonly string[],
+  passedNames: readonly string[],
   heardNames: Directory['heard'] = new Set(),
 ): Promise<void> {
-  const lists = [found, directory.snapshot.names.names]
+  const lists = [passedNames, directory.snapshot.names.names]
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
   const passed = [...heardNames].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.

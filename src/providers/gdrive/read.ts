@@ -65,14 +65,14 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const readSheets = async (
     { file, raw }: DescribedFile,
     mimeType: string,
-    wanted: string | undefined,
+    form: string | undefined,
     signal: AbortSignal,
   ): Promise<Content> => {
     const all = await sheetsOf(file, mimeType, signal)
     const names = all.map(({ name }) => name)
     const facts = { version: file.version, meta: metaOf(raw, { sheets: names }) }
-    if (wanted === undefined) return { ...facts, mimeType: 'text/markdown', text: markdownOf(all) }
-    const sheet = all.find(({ name }) => name === wanted)
+    if (form === undefined) return { ...facts, mimeType: 'text/markdown', text: markdownOf(all) }
+    const sheet = all.find(({ name }) => name === form)
     if (sheet === undefined) throw notFound('there is no such sheet')
     return { ...facts, title: sheet.name, mimeType: 'text/csv', text: sheet.text }
   }

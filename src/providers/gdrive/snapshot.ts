@@ -131,8 +131,8 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
     )
     const files = await scanner.all(scope, signal)
     const losses = current?.losses ?? 0
-    const listed = await stateOf(files, scope, { positions, listedAt: performance.now(), losses })
-    const state = await advance(listed).catch((error: unknown) => {
+    const driveState = await stateOf(files, scope, { positions, listedAt: performance.now(), losses })
+    const state = await advance(driveState).catch((error: unknown) => {
       throw error instanceof ExpiredChangesError ? unavailable('Drive changed while it was listed. Try again.') : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })

@@ -185,7 +185,7 @@ async function createMirror() {
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
     /** Updates the copies and links. */
-    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => updater.update(anchors, wanted),
+    update: (anchors: OpenRepositoryFolders, layout: Wanted): Promise<Seen> => updater.update(anchors, layout),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
       const prefix = gitDir === commonDir ? '' : `${ownName}/`

@@ -398,8 +398,8 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   let status: Status | undefined
   try {
     refState = await look()
-    const first = lookAtStatus().then((found) => {
-      status = found
+    const first = lookAtStatus().then((latest) => {
+      status = latest
     })
     // The status of a large working tree may take long. Changes meanwhile are unknown, so it is reported as changed.
     if (!(await Promise.race([first.then(() => true), sleep(statusTimeoutMs).then(() => false)])))

@@ -162,9 +162,9 @@ function lastOf(objects: readonly ObjectMetadata[], below: string, from: string)
 
 /** Merges objects and common prefixes into one list in path order. */
 function merged(objects: readonly ObjectMetadata[], prefixes: readonly string[]) {
-  const listed = objects.map((object) => ({ key: object.key, object }))
+  const keyedObjects = objects.map((object) => ({ key: object.key, object }))
   const grouped = prefixes.map((key) => ({ key, object: undefined }))
-  return [...listed, ...grouped].sort((a, b) => comparePaths(a.key, b.key))
+  return [...keyedObjects, ...grouped].sort((a, b) => comparePaths(a.key, b.key))
 }
 
 /** Cuts a start key to the maximum length; the result sorts before the key, or equals it. */

@@ -121,13 +121,13 @@ function relationOf(raw: RawRelation): Relation {
   }
 }
 
-function describeColumn(raw: RawColumn, hidden: boolean): Column {
+function describeColumn(raw: RawColumn, isHidden: boolean): Column {
   const { name, type, notNull, identity, generated, comment } = raw
   return {
     ...{ name, type, nullable: !notNull },
     // The expression of a generated column may name columns that the role may not see.
     ...(raw.default === null || generated !== '' ? {} : { default: raw.default }),
-    ...(raw.default === null || generated === '' || hidden ? {} : { generated: raw.default }),
+    ...(raw.default === null || generated === '' || isHidden ? {} : { generated: raw.default }),
     ...(identity === 'a' ? { identity: 'always' as const } : {}),
     ...(identity === 'd' ? { identity: 'by default' as const } : {}),
     ...(comment === null ? {} : { comment }),

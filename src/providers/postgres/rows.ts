@@ -52,8 +52,8 @@ export async function readRows(
       const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
       const pageRows = await run({ text }, [...values, limit + 1, query.maxBytes])
       const rows = pageRows.map(([json]) => toTableRow(JSON.parse(json ?? '') as RawRow, columns, types))
-      const fetched = Number(pageRows[0]?.[1] ?? 0)
-      return { rows: rows.slice(0, limit), more: fetched > Math.min(limit, rows.length) }
+      const rowCount = Number(pageRows[0]?.[1] ?? 0)
+      return { rows: rows.slice(0, limit), more: rowCount > Math.min(limit, rows.length) }
     })
   } catch (error) {
     if (!isUnusableValueError(error)) throw error

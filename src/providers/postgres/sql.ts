@@ -127,8 +127,8 @@ export async function readCatalogPage(
     query.limit,
   ])
   return rows.map(([key, schema, name, relkind, isReadable, isEnum, isRoutine, comment]): CatalogItem => {
-    const said = comment === null || comment === undefined ? {} : { comment }
-    if (name === null || name === undefined) return { key: key ?? '', schema: schema ?? '', ...said }
+    const commentMember = comment === null || comment === undefined ? {} : { comment }
+    if (name === null || name === undefined) return { key: key ?? '', schema: schema ?? '', ...commentMember }
     return {
       key: key ?? '',
       schema: schema ?? '',
@@ -137,7 +137,7 @@ export async function readCatalogPage(
       ...(isReadable === 't' ? { rows: true } : {}),
       ...(isEnum === 't' ? { isEnum: true } : {}),
       ...(isRoutine === 't' ? { isRoutine: true } : {}),
-      ...said,
+      ...commentMember,
     }
   })
 }

@@ -70,7 +70,11 @@ export function prompts(options: PromptsOptions): Provider {
     return parse(path, content.text)
   }
 
-  const listed = async (path: string, version: string | undefined, context: Context): Promise<Written | undefined> => {
+  const cachedPrompt = async (
+    path: string,
+    version: string | undefined,
+    context: Context,
+  ): Promise<Written | undefined> => {
     const before = promptsByPath.get(path)
     if (before !== undefined && before.version === version) return before.written
     const prompt = await readPrompt(path, context).catch((error: unknown) => {
@@ -91,7 +95,7 @@ export function prompts(options: PromptsOptions): Provider {
       for await (const { path, version } of source.list({}, context)) {
         context.signal.throwIfAborted()
         if (!isPromptPath(path)) continue
-        const prompt = await listed(path, version, context)
+        const prompt = await cachedPrompt(path, version, context)
         if (prompt === undefined) continue
         if (prompts.length >= limit) {
           tell(path, `there are more than ${limit} prompts`)

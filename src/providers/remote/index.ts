@@ -116,8 +116,8 @@ export function remote(options: RemoteOptions): Provider {
 
   /** Returns the server's URI of a path. An unlisted URI must have its one valid spelling, because access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
-    const listed = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
-    const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignUriOf(path) : undefined)
+    const listedUri = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
+    const uri = listedUri ?? ((await isSpelled(path, context.signal)) ? foreignUriOf(path) : undefined)
     if (uri === undefined || path.endsWith('/')) throw notFound('no URI of the server is at this path')
     return uri
   }

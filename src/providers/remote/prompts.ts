@@ -53,8 +53,8 @@ export async function fetchPrompts(
 }
 
 /** Converts a listed prompt. Undefined: this process relayed it to the server. */
-function promptOf(listed: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
-  const { name, arguments: declared, ...facts } = listed
+function promptOf(prompt: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
+  const { name, arguments: declared, ...facts } = prompt
   const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const { title, description, icons, meta } = described

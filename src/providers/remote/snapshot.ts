@@ -43,15 +43,15 @@ export async function takeSnapshot(
   const entries = new Map<string, RemoteEntry>()
   const slices = createSlices()
   let length = 0
-  let listed = 0
+  let count = 0
   let back = 0
   let pages = 0
   for await (const { items, nextCursor } of iteratePages((query) => view.list(query, { signal }), {
     maxPages: maxPages + 1,
   })) {
     signal.throwIfAborted()
-    listed += items.length
-    if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
+    count += items.length
+    if (count > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     for (const resource of items) {
       const entry = toRemoteEntry(resource, mark)
       if (entry === undefined) back++
@@ -177,9 +177,9 @@ function isIn(prefix: string, path: string): boolean {
 }
 
 /** Merges two listings; of a duplicate, the first is taken. */
-export function* mergeEntries(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
+export function* mergeEntries(resources: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
-  for (const { entry } of listed) {
+  for (const { entry } of resources) {
     for (let next = more[at]; next !== undefined; next = more[++at]) {
       const order = comparePaths(next.path, entry.path)
       if (order > 0) break

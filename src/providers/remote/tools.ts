@@ -69,8 +69,8 @@ function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): stri
 }
 
 /** Converts a listed tool. Undefined: this process relayed it to the server. */
-function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | undefined {
-  const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = listed
+function toolOf(tool: RemoteTool, mark: string, address: string | undefined): ProvidedTool | undefined {
+  const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = tool
   const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const { title, description, icons, meta } = described

@@ -111,7 +111,7 @@ function formatJson(value: unknown): string {
 
 const json = 'application/json'
 /** Maximum number of results per list. */
-const listed = { recent: 50, tag: 200 }
+const pageSizes = { recent: 50, tag: 200 }
 
 /**
  * Returns the content at a path.
@@ -121,9 +121,9 @@ const listed = { recent: 50, tag: 200 }
 export async function readPath(path: ResultPath, params: Params, records: Collection): Promise<Content> {
   switch (path.kind) {
     case 'recent':
-      return { mimeType: json, text: await formatList(records, { limit: listed.recent }) }
+      return { mimeType: json, text: await formatList(records, { limit: pageSizes.recent }) }
     case 'tag': {
-      const query = { term: tagTerm(path.tag), limit: listed.tag }
+      const query = { term: tagTerm(path.tag), limit: pageSizes.tag }
       if ((await records.list({ ...query, limit: 1 })).length === 0) throw notFound('no result with the tag')
       return { mimeType: json, text: await formatList(records, query) }
     }

@@ -83,14 +83,14 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
     const created = newAnalysis.created === undefined ? now : (parseZonedTime(newAnalysis.created) ?? now)
     if (created > now + maxAheadMs) throw wrongTime('created', 'It must be at most a day in the future.')
     const before = previous?.head
-    const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
+    const times = before === undefined ? undefined : { created: before.created, expires: before.expires }
     const end =
       newAnalysis.expires === undefined
         ? ttl === undefined
           ? undefined
           : created + ttl
         : parseZonedTime(newAnalysis.expires)
-    const expires = newAnalysis.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
+    const expires = newAnalysis.expires === undefined && times !== undefined ? times.expires : timeText(end)
     if (expires !== undefined && (parseZonedTime(expires) ?? 0) <= now)
       throw newAnalysis.expires === undefined && newAnalysis.created !== undefined
         ? wrongTime('created', 'It is so long ago that the result would expire at once. Write "expires", too.')
@@ -100,7 +100,8 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
       ...rest,
       language: newAnalysis.language ?? language,
       totalCost: newAnalysis.totalCost ?? sumOf(newAnalysis.votes),
-      created: newAnalysis.created === undefined && kept !== undefined ? kept.created : new Date(created).toISOString(),
+      created:
+        newAnalysis.created === undefined && times !== undefined ? times.created : new Date(created).toISOString(),
       ...defined({ expires }),
       tags: newAnalysis.tags ?? before?.tags ?? [],
     }

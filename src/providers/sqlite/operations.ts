@@ -133,12 +133,12 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       // A table has columns, and so has a view whose definition can be read: this is another view.
       if (known.relation.columns.length === 0) throw brokenViewError()
       if (columns.length === 0) return { rows: [], more: false }
-      const told = only ?? after
-      const values = (told ?? []).flatMap((text, i): readonly Cell[] => {
+      const keys = only ?? after
+      const values = (keys ?? []).flatMap((text, i): readonly Cell[] => {
         const value = boundOf(text, key[i]?.affinity ?? 'none')
         return isShown ? [value, text, decodeIfBase64(text)] : [value]
       })
-      const isUnusable = (told ?? []).some(
+      const isUnusable = (keys ?? []).some(
         (text, i) => key[i]?.isRowid === true && typeof boundOf(text, key[i].affinity) !== 'bigint',
       )
       if (isUnusable && only !== undefined) return { rows: [], more: false }
@@ -153,7 +153,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       ])
       const selected = [...parts.keys()]
       const where =
-        told === undefined
+        keys === undefined
           ? present(key)
           : `WHERE ${isShown ? amongValues(key) : compared(key, only === undefined ? '>' : '=')}`
       const sql = `SELECT ${selected.map((name) => pieceOf(name, parts.get(name) ?? 0)).join(', ')}

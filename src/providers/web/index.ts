@@ -158,18 +158,18 @@ function createPageList(
   load: ReturnType<typeof createFetch>['fetch'],
   { base, llms, pages }: { readonly base: HttpUrl; readonly llms: string; readonly pages: readonly LinkedPage[] },
 ) {
-  let listed: { readonly table: PageTable; readonly until: number } | undefined
+  let cachedTable: { readonly table: PageTable; readonly until: number } | undefined
   /** The number of the last load of the list, and that of the first load whose result may be cached. */
   let [startedAt, newest] = [0, 0]
   return {
     /** Causes the list to be loaded again before it is used. */
     renew: () => {
       newest = startedAt + 1
-      if (listed !== undefined) listed = { ...listed, until: 0 }
+      if (cachedTable !== undefined) cachedTable = { ...cachedTable, until: 0 }
     },
     /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
     table: async (signal: AbortSignal, fresh: boolean): Promise<PageTable> => {
-      if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
+      if (cachedTable !== undefined && !fresh && performance.now() < cachedTable.until) return cachedTable.table
       const url = httpUrlBelow(base, encodePath(llms))
       const own = ++startedAt
       try {
@@ -178,15 +178,15 @@ function createPageList(
         const table = createPageTable([...linkedPages, { path: llms, title: 'The list of the pages' }, ...pages])
         if (own < newest) return table
         newest = own
-        listed = { table, until: performance.now() + listMs }
+        cachedTable = { table, until: performance.now() + listMs }
         return table
       } catch (error) {
         signal.throwIfAborted()
         if (!isResourceError(error)) throw error
-        if (listed === undefined)
+        if (cachedTable === undefined)
           throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.', {}, error)
-        if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
-        return listed.table
+        if (own >= newest) cachedTable = { ...cachedTable, until: performance.now() + retryMs }
+        return cachedTable.table
       }
     },
   }

@@ -240,11 +240,11 @@ function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideTex
     for (const record of recordsWithin(shape.data)) {
       texts.add(record)
       if (record.type === type.placeholder && record.data.length >= 5) isRepeated ||= repeated.has(record.data[4] ?? 0)
-      const listed =
+      const text =
         record.type === type.outline && record.data.length >= 4 ? outline[record.data.readUInt32LE(0)] : undefined
-      if (listed === undefined) continue
-      usedTexts.add(listed)
-      own.push(listed)
+      if (text === undefined) continue
+      usedTexts.add(text)
+      own.push(text)
     }
     if (!isRepeated) parts.push(...own)
   }

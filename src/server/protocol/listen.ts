@@ -56,12 +56,12 @@ export async function serveListenRequest(request: Request, options: StreamOption
     const filter = filterOf(request.params?.notifications)
     subscription = view.subscribe?.((change) => outbox.push(change))
     const honoured = (await subscription?.add(filter.uris, { signal: over.signal })) ?? []
-    const listed = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
+    const hasList = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
     const prompts = filter.prompts && ((await subscription?.addPrompts?.({ signal: over.signal })) ?? false)
     const tools = filter.tools && ((await subscription?.addTools?.({ signal: over.signal })) ?? false)
     if (!over.signal.aborted) {
       const notifications = {
-        ...(listed ? { resourcesListChanged: true } : {}),
+        ...(hasList ? { resourcesListChanged: true } : {}),
         ...(prompts ? { promptsListChanged: true } : {}),
         ...(tools ? { toolsListChanged: true } : {}),
         ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),

@@ -265,14 +265,14 @@ function pairs(): Uint16Array {
   if (table !== undefined) return table
   const codeTable = new Uint16Array(0x10000)
   const decoder = new TextDecoder('euc-kr')
-  const known = new Set<number>()
+  const codePoints = new Set<number>()
   for (let lead = 0xa1; lead <= 0xfe; lead++)
     for (let trail = 0xa1; trail <= 0xfe; trail++) {
       const text = decoder.decode(Uint8Array.of(lead, trail))
       const code = text.charCodeAt(0)
       if (text.length !== 1 || code === 0xfffd || (code >= 0xe000 && code <= 0xf8ff)) continue
       codeTable[lead * 0x100 + trail] = code
-      known.add(code)
+      codePoints.add(code)
     }
   // The syllables missing from KS X 1001 follow in Unicode order, around its square.
   let syllable = firstSyllable
@@ -280,7 +280,7 @@ function pairs(): Uint16Array {
     for (let trail = 0x41; trail <= 0xfe; trail++) {
       const inSquare = lead >= 0xa1 && trail >= 0xa1
       if (inSquare || (trail > 0x5a && trail < 0x61) || (trail > 0x7a && trail < 0x81)) continue
-      while (known.has(syllable)) syllable++
+      while (codePoints.has(syllable)) syllable++
       if (syllable <= lastSyllable) codeTable[lead * 0x100 + trail] = syllable++
     }
   table = codeTable

@@ -37,13 +37,13 @@ export function socketPathOf(words: readonly string[]): string | undefined {
     if (settings === undefined) return undefined
     const folderNames = file === undefined && folders.length === 0 ? [first] : folders
     // The given spelling counts too, because it becomes the address of the mount.
-    const seen = [folderNames.map((folder) => [folder, fs.realpathSync(folder)]), spelledFolder()]
+    const links = [folderNames.map((folder) => [folder, fs.realpathSync(folder)]), spelledFolder()]
     const facts = [
       programFacts(),
       rest,
       config === undefined,
       settings,
-      seen,
+      links,
       variablesOf(common),
       programsHere(),
       rights(),
