@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { guarantees, paths } from '../bench/special-paths.ts'
 import { circlesOf } from '../scripts/code/circles.ts'
-import { readSource } from '../scripts/code/source.ts'
+import { parse, readSource } from '../scripts/code/source.ts'
 import * as table from '../src/providers/table.ts'
 import { repeatedNames, riddleIn } from './support/words.ts'
 
@@ -241,6 +241,12 @@ describe('the source code', () => {
 
   test('ends the name of a constant with its unit if the comment of the constant names one', () => {
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
+  })
+
+  test('names no variable or parameter by a participle that says nothing of its value, such as "found"', () => {
+    const [example] = parse('x.ts', 'const { found, a: known } = f((told) => told)').participles
+    expect(example).toEqual({ file: 'x.ts', line: 1, text: 'known' })
+    expect(code.flatMap(({ participles }) => participles)).toEqual([])
   })
 
   test('has no function over 120 lines', () => {

@@ -36,6 +36,8 @@ export interface SourceFile {
   readonly texts: readonly Comment[]
   /** Names of the types and functions that the file declares at its top level. */
   readonly declarations: readonly string[]
+  /** Variables and parameters whose name is a participle, such as `found`, in place of a noun. Members of an object that are taken by their own name do not count. */
+  readonly participles: readonly Comment[]
   /** Names of constants that do not end with the unit in their comment. */
   readonly withoutUnit: readonly string[]
 }
@@ -63,6 +65,7 @@ export function parse(file: string, text: string): SourceFile {
   let functions: readonly CodeFunction[] | undefined
   let comments: readonly Comment[] | undefined
   let texts: readonly Comment[] | undefined
+  let participles: readonly Comment[] | undefined
   const parsed = () => {
     tree ??= ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
     return tree
@@ -86,6 +89,10 @@ export function parse(file: string, text: string): SourceFile {
     get comments() {
       comments ??= commentsOf(file, text, parsed())
       return comments
+    },
+    get participles() {
+      participles ??= participlesOf(file, parsed())
+      return participles
     },
     get texts() {
       texts ??= textsOf(file, parsed())
@@ -117,6 +124,39 @@ function importsOf(file: string, text: string): readonly Import[] {
     const onlyTypes = members?.every((member) => member.trim().startsWith('type ')) ?? false
     return { file: join(dirname(file), name), typeOnly: type !== undefined || onlyTypes }
   })
+}
+
+/** Participles that say nothing of a value but that there is one. */
+const participleNames: ReadonlySet<string> = new Set([
+  'found',
+  'known',
+  'told',
+  'kept',
+  'given',
+  'asked',
+  'shown',
+  'wanted',
+  'made',
+  'said',
+])
+
+function participlesOf(file: string, tree: ts.SourceFile): readonly Comment[] {
+  const participles: Comment[] = []
+  const visit = (node: ts.Node): void => {
+    const isNamed =
+      ts.isVariableDeclaration(node) ||
+      (ts.isParameter(node) && !ts.isFunctionTypeNode(node.parent) && !ts.isMethodSignature(node.parent)) ||
+      (ts.isBindingElement(node) && (node.propertyName !== undefined || ts.isArrayBindingPattern(node.parent)))
+    if (isNamed && ts.isIdentifier(node.name) && participleNames.has(node.name.text))
+      participles.push({
+        file,
+        line: tree.getLineAndCharacterOfPosition(node.getStart()).line + 1,
+        text: node.name.text,
+      })
+    ts.forEachChild(node, visit)
+  }
+  visit(tree)
+  return participles
 }
 
 function declarationsOf(tree: ts.SourceFile): readonly string[] {

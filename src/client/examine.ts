@@ -35,8 +35,8 @@ export async function examineServer(
   } catch (error) {
     limits.signal.throwIfAborted()
     if (!isResourceError(error)) throw error
-    const [found = '', ...fixes] = error.message.split(/(?<=\.) (?=[A-Z])/)
-    return tell('connect', failedResult(found, fixes.join(' ') || 'Check that it is an MCP server.'))
+    const [sentence = '', ...fixes] = error.message.split(/(?<=\.) (?=[A-Z])/)
+    return tell('connect', failedResult(sentence, fixes.join(' ') || 'Check that it is an MCP server.'))
   }
   try {
     tell('connect', okResult(describeServer(connection)))

@@ -72,8 +72,8 @@ export function childTransport(
     words = (words + text).slice(-maxWords)
     const lines = (line + text).split(/\r?\n/)
     line = (lines.pop() ?? '').slice(0, maxLine)
-    for (const said of lines)
-      if (said !== '') log('debug', 'the server writes to stderr', { stderr: said.slice(0, maxLine) })
+    for (const errorLine of lines)
+      if (errorLine !== '') log('debug', 'the server writes to stderr', { stderr: errorLine.slice(0, maxLine) })
   })
   return {
     transport,

@@ -52,7 +52,7 @@ const roles = z
   .transform((rules) =>
     rules.map((rule) => {
       if (typeof rule === 'string') return { roles: [rule] }
-      const map = Object.entries(rule.map ?? {}).map(([value, given]) => [value, [given].flat()] as const)
+      const map = Object.entries(rule.map ?? {}).map(([value, roleNames]) => [value, [roleNames].flat()] as const)
       return { claim: [rule.claim].flat(), ...(rule.map === undefined ? {} : { map: Object.fromEntries(map) }) }
     }),
   )

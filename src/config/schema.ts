@@ -22,8 +22,8 @@ const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], 
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: ConfigEnvironment) {
   const values: string[] = []
   const findings: Finding[] = []
-  for (const [index, given] of (Array.isArray(value) ? value : [value]).entries()) {
-    const { data: source } = secret.safeParse(given)
+  for (const [index, item] of (Array.isArray(value) ? value : [value]).entries()) {
+    const { data: source } = secret.safeParse(item)
     if (source === undefined) continue
     const path = Array.isArray(value) ? ['cursorSecret', index] : ['cursorSecret']
     const secretValue = await resolveSecret(source, { folder, env })

@@ -74,9 +74,9 @@ export async function loadStoreSettings(
     sqlite !== undefined ||
     [...mounts.values()].some((mount) => sourceNamed(memberOf(mount, 'provider'))?.keeps === true)
   const address = isNeeded ? servedBy(place.file) : undefined
-  const found = { store: { sqlite: place }, findings: [] }
-  if (address === undefined) return found
+  const placement = { store: { sqlite: place }, findings: [] }
+  if (address === undefined) return placement
   const path = sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite']
   const fix = 'Keep it elsewhere: { "store": { "sqlite": "path" } }.'
-  return { ...found, findings: [{ ...servedFileFinding(path, `The store ${place.file}`, address), fix }] }
+  return { ...placement, findings: [{ ...servedFileFinding(path, `The store ${place.file}`, address), fix }] }
 }

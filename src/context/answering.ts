@@ -30,7 +30,7 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
     })
   const structured = {
     ...manifestFor(options, result),
-    items: items.map(({ uri, resource, level, tokens: each, levels, required, explanation, notes: told }) => ({
+    items: items.map(({ uri, resource, level, tokens: each, levels, required, explanation, notes: itemNotes }) => ({
       uri,
       ...resourceMetadata(resource),
       level,
@@ -38,7 +38,7 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
       ...defined({ levels }),
       required,
       explanation: roundExplanation(explanation),
-      notes: told,
+      notes: itemNotes,
     })),
     omitted: omitted.slice(0, most.omitted).map(omittedToJson),
     omittedTotal: omitted.length,

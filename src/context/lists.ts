@@ -62,20 +62,20 @@ interface ListInputs {
 
 /** Searches resources in all ways except by their neighbours. */
 export async function findCandidates(
-  known: ReadonlyMap<string, Resource>,
+  resourcesByUri: ReadonlyMap<string, Resource>,
   { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: ListInputs,
 ): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
   const lists = searched.lists.map((entries): RankedList => {
-    return { name: 'search', entries: entries.filter(({ uri }) => known.has(uri)), weight: weights.search }
+    return { name: 'search', entries: entries.filter(({ uri }) => resourcesByUri.has(uri)), weight: weights.search }
   })
   if (terms.size === 0) return { lists: lists, notes: [] }
   const minTermsOf = (resource: Resource) =>
     isSearched && !isCovered(resource) ? Math.min(outside.minTerms, terms.size) : 1
-  const resources = [...known.values()]
+  const resources = [...resourcesByUri.values()]
   const words = await matchWords(resources, [...terms], isRead, reader, limits, memory, minTermsOf)
   const lessOutside = (entries: readonly ScoredDocument[]): readonly ScoredDocument[] => {
     const isOutside = (uri: string) => {
-      const resource = known.get(uri)
+      const resource = resourcesByUri.get(uri)
       return isSearched && resource !== undefined && !isCovered(resource)
     }
     const documents = entries.filter(({ uri }) => !isDouble(uri))
@@ -93,9 +93,17 @@ export async function findCandidates(
         : lessOutside(scaleScores(resources.map(({ uri }) => [uri, labelScore(decodeUriPath(uri))] as const))),
     weight: weights.label,
   }
-  const sections = await bySection(known, names, contents, words, terms, reader)
+  const sections = await bySection(resourcesByUri, names, contents, words, terms, reader)
   const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
-  const again = await besideSearch(known, [...lists, names, byLabels], isCovered, terms, reader, limits, memory)
+  const again = await besideSearch(
+    resourcesByUri,
+    [...lists, names, byLabels],
+    isCovered,
+    terms,
+    reader,
+    limits,
+    memory,
+  )
   return { lists: [...lists, names, byLabels, contents, bySections, ...again], notes: words.notes }
 }
 

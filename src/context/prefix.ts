@@ -19,8 +19,7 @@ interface EarlierItem {
 }
 
 /**
- * Maximum share of the value of a context that is given up to keep its beginning the same. The value is the sum of the scores times the
- * values of the forms. Figures: decision 23.
+ * Maximum share of the value of a context that is given up to keep its beginning the same. Figures: decision 23.
  */
 const givenUp = 0.02
 

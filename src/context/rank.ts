@@ -222,7 +222,7 @@ interface Required {
 function requiredOf(
   pins: NonNullable<AssembleOptions['pins']>,
   resources: readonly Resource[],
-  known: ReadonlyMap<string, Resource>,
+  resourcesByUri: ReadonlyMap<string, Resource>,
   isExcluded: (uri: string) => boolean,
 ): ReadonlyMap<string, Required> {
   const required = new Map<string, Required>()
@@ -230,7 +230,7 @@ function requiredOf(
     const { uri, level = 'full' } = typeof pin === 'string' ? { uri: pin } : pin
     if (isExcluded(uri)) continue
     // A resource of a template is not listed, but may exist.
-    const resource = known.get(canonicalUri(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
+    const resource = resourcesByUri.get(canonicalUri(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
     if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
   }
   for (const resource of resources)

@@ -101,7 +101,7 @@ interface HistoryParts {
 /** Keeps runs in the store, if there is one: at the start, a minute after changes, and at the end. */
 function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
   /** Number of the last change when the run was last stored. */
-  let kept: number | undefined
+  let storedNumber: number | undefined
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
 
@@ -122,7 +122,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal, isLast: boolean): Promise<void> => {
     const { lasting, clean } = await state.earlier()
     const from = lastNumber()
-    if (lasting === undefined || kept === from) return
+    if (lasting === undefined || storedNumber === from) return
     const listings = await list(signal)
     if (signal.aborted) {
       const before = isLast ? await load() : undefined
@@ -137,7 +137,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     // Store nothing if a path contains a known secret. A path with the secret replaced would be wrong.
     if (clean(text) !== text) return
     await lasting.put(keptRunKey, text)
-    kept = from
+    storedNumber = from
   }
   const cancel = (): void => {
     clearTimeout(timer)
@@ -147,7 +147,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   return {
     /** Returns the run that was kept last. Undefined if there is none, or none that can be read: then earlier positions have a gap. */
     load: async (): Promise<KeptRun | undefined> => {
-      kept = undefined
+      storedNumber = undefined
       try {
         return await load()
       } catch (error) {

@@ -154,21 +154,21 @@ export function resultFileMetadata({ body, ...facts }: ResultFile): ResultFileMe
  * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner with the most
  * bytes, so that an owner of many results does not push out those of others.
  *
- * @param kept The other results, oldest first.
+ * @param others The other results, oldest first.
  */
 export function resultsToRemove<Kept extends SizedResult>(
-  kept: readonly Kept[],
+  others: readonly Kept[],
   { owner, bytes }: Omit<SizedResult, 'id'>,
   { maxResults, maxBytes, maxTotalBytes }: LongResultBounds,
 ): readonly Kept[] {
   const resultsByOwner = new Map<string, Kept[]>()
-  for (const one of kept) {
+  for (const one of others) {
     const own = resultsByOwner.get(one.owner)
     if (own === undefined) resultsByOwner.set(one.owner, [one])
     else own.push(one)
   }
   const sizes = new Map(Array.from(resultsByOwner, ([name, results]) => [name, sumResultBytes(results)]))
-  let total = sumResultBytes(kept)
+  let total = sumResultBytes(others)
   const dropped: Kept[] = []
   const dropOldestOf = (name: string): void => {
     const oldest = resultsByOwner.get(name)?.shift()

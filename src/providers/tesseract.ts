@@ -30,8 +30,8 @@ export async function findTesseract(signal: AbortSignal): Promise<InstalledOcr |
 }
 
 /** Returns the languages that OCR lacks. */
-export function missingLanguages({ languages }: InstalledOcr, wanted: readonly string[]): readonly string[] {
-  return wanted.filter((language) => !languages.includes(language))
+export function missingLanguages({ languages }: InstalledOcr, needs: readonly string[]): readonly string[] {
+  return needs.filter((language) => !languages.includes(language))
 }
 
 /** Returns the names of the Debian packages of `tesseract` and of languages. */

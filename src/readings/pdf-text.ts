@@ -127,8 +127,8 @@ function isLineBelow(above: Box, below: Box): boolean {
 
 /** Yields the runs of Arabic or Hebrew letters that the text has in the wrong order, from left to right, as their positions show. */
 function* turnedRuns(text: string, boxOf: (position: number) => Box): Generator<[position: number, run: string]> {
-  for (const { 0: found, index } of text.matchAll(rightToLeft)) {
-    const run = found.trimEnd()
+  for (const { 0: character, index } of text.matchAll(rightToLeft)) {
+    const run = character.trimEnd()
     let turned = 0
     for (let at = index + 1; at < index + run.length; at++) turned += Math.sign(boxOf(at).left - boxOf(at - 1).left)
     if (turned > 0 && [...run].length > 1) yield [index, run]

@@ -120,12 +120,12 @@ async function rated(
     among,
     beginnings,
   )
-  const known = words.map(({ share }, index) => {
+  const impacts = words.map(({ share }, index) => {
     const some = forms[index] ?? []
     return { share, forms: some, count: some.reduce((sum, { count }) => sum + count, 0) }
   })
   let sum = 0
-  const rare = known
+  const rare = impacts
     .filter(({ count }) => count > 0)
     .sort((a, b) => a.count - b.count)
     .filter(({ count }, index) => {

@@ -70,9 +70,9 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
     remove: (uris) => texts.remove(uris),
     documents: async (query) => {
       const listedTexts = await texts.list(query)
-      return listedTexts.map(({ key, version, edition: made }) => ({
+      return listedTexts.map(({ key, version, edition: newEdition }) => ({
         uri: key,
-        version: made < analyserVersion ? '' : version,
+        version: newEdition < analyserVersion ? '' : version,
       }))
     },
     search: (query) => findPassages(texts, visibility, query, embedding?.vectors(query.degraded)),

@@ -41,8 +41,8 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
       signal.throwIfAborted()
       const { text, from, final, head } = window
       const key = contentKey(['window', path, without ?? [], from, final, head ?? null], text)
-      const known = harmless.get(key)
-      if (known !== undefined) return { text: text.slice(from, known), cut: known, changed: false }
+      const harmlessEnd = harmless.get(key)
+      if (harmlessEnd !== undefined) return { text: text.slice(from, harmlessEnd), cut: harmlessEnd, changed: false }
       const answer = await run({ window, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
       if (!('part' in answer)) return 'crashed'

@@ -239,8 +239,8 @@ const knownTerms = new Map<string, readonly Cut[]>()
 
 /** Returns the terms of a word of at most {@link longestTerm} units. */
 function locateTerms(text: string): readonly Cut[] {
-  const found = knownTerms.get(text)
-  if (found !== undefined) return found
+  const cachedCuts = knownTerms.get(text)
+  if (cachedCuts !== undefined) return cachedCuts
   const own = ownCopy(text)
   const cuts: Cut[] = []
   const add = (part: string, at: number, length: number, kind: TermKind) => {

@@ -4,7 +4,7 @@ import { extractWords, termsOfWord } from './analyser.ts'
 import type { TermCounts } from './relevance.ts'
 
 /** Cache of the hashes of the terms of words, because most words repeat, and its maximum number of words. */
-let known = new Map<string, readonly number[]>()
+let hashesByWord = new Map<string, readonly number[]>()
 const mostKnown = 50_000
 
 /** FNV-1a over UTF-16 units, as a signed number: V8 keeps it without an object. */
@@ -15,11 +15,11 @@ export function fnv1aHash(term: string): number {
 }
 
 function hashesOf(word: string): readonly number[] {
-  const positions = known.get(word)
+  const positions = hashesByWord.get(word)
   if (positions !== undefined) return positions
   const hashes = termsOfWord(word).map(fnv1aHash)
-  if (known.size >= mostKnown) known = new Map()
-  known.set(ownCopy(word), hashes)
+  if (hashesByWord.size >= mostKnown) hashesByWord = new Map()
+  hashesByWord.set(ownCopy(word), hashes)
   return hashes
 }
 

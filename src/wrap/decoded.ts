@@ -233,10 +233,10 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncod
 async function findTextMimeType(
   provider: Provider,
   path: string,
-  said: string | undefined,
+  statedType: string | undefined,
   context: Context,
 ): Promise<string> {
-  if (said !== undefined && said !== 'application/octet-stream') return said
+  if (statedType !== undefined && statedType !== 'application/octet-stream') return statedType
   try {
     const mimeType = (await provider.stat?.(path, context))?.mimeType
     return mimeType === undefined || mimeType === 'application/octet-stream' ? 'text/plain' : mimeType

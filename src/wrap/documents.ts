@@ -114,6 +114,6 @@ function lastLines(content: Content, count: number): Content {
   const ends = Array.from(text.matchAll(/\n(?!$)/g), ({ index }) => index + 1)
   const start = ends.length < count ? 0 : (ends[ends.length - count] ?? 0)
   const lines = Math.min(count, text === '' ? 0 : ends.length + 1)
-  const shown: TailFacts | undefined = tailFacts && { ...tailFacts, lines, earlier: tailFacts.earlier || start > 0 }
-  return { ...rest, meta: { ...meta, ...(shown === undefined ? {} : { [tailKey]: shown }) }, text: text.slice(start) }
+  const tail: TailFacts | undefined = tailFacts && { ...tailFacts, lines, earlier: tailFacts.earlier || start > 0 }
+  return { ...rest, meta: { ...meta, ...(tail === undefined ? {} : { [tailKey]: tail }) }, text: text.slice(start) }
 }

@@ -109,7 +109,7 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
   }
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
-    let known = first
+    let previous = first
     let pauseMs = intervalMs
     while (!signal.aborted) {
       const pause = followAbort(signal)
@@ -121,9 +121,9 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
       const question = takeQuestion()
       const start = Date.now()
       try {
-        const now = await look(signal, known)
-        yield* changesOf(known, now)
-        known = now
+        const now = await look(signal, previous)
+        yield* changesOf(previous, now)
+        previous = now
         lookedAt = start
         pauseMs = intervalMs
         away = false

@@ -199,13 +199,13 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
   const note = withheldNote(loadResult.config)
   if (note !== undefined) io.say(note)
   const { mounts, folder, secrets } = loadResult.config
-  const found = Object.entries(mounts).flatMap(([at, mount]) => {
+  const accountMounts = Object.entries(mounts).flatMap(([at, mount]) => {
     const load = sourceNamed(mount.provider)?.account
     return load !== undefined && (address === undefined || at === address)
       ? [{ at, load, options: mount as never }]
       : []
   })
-  const [one, other] = found
+  const [one, other] = accountMounts
   const isWhole = loadResult.config.withheld.length === 0
   const where = isWhole ? 'The configuration has' : 'Without the parts that are left out, the configuration has'
   const advice = isWhole

@@ -38,13 +38,13 @@ export async function launchFor(folders: readonly string[], options: AddLaunchOp
       ...(tokenPrompt === undefined ? {} : { asksToken: true }),
     })
   }
-  for (const [given, name] of [
+  for (const [argument, name] of [
     [literal.length > 0, '--header'],
     [headerEnv.length > 0, '--header-env'],
     [tokenEnv !== undefined, '--token-env'],
     [tokenPrompt, '--token-prompt'],
   ])
-    if (given) throw usageError(`${name} needs --url.`)
+    if (argument) throw usageError(`${name} needs --url.`)
   if (npx && !isPublished())
     throw usageError(
       'hikidashi is not in the registry of npm yet, so npx would not find it. Leave out --npx: the host then starts this installation.',

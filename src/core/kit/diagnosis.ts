@@ -12,6 +12,10 @@ export type CheckResult = Omit<Diagnosis, 'check'>
 /** Receives the name and the result of a check. */
 export type ReportCheck = (check: string, found: CheckResult) => void
 
-export const okResult = (found: string): CheckResult => ({ status: 'ok', found })
-export const failedResult = (found: string, fix: string): CheckResult => ({ status: 'failed', found, fix })
-export const warningResult = (found: string, fix: string): CheckResult => ({ status: 'warning', found, fix })
+export const okResult = (sentence: string): CheckResult => ({ status: 'ok', found: sentence })
+export const failedResult = (sentence: string, fix: string): CheckResult => ({ status: 'failed', found: sentence, fix })
+export const warningResult = (sentence: string, fix: string): CheckResult => ({
+  status: 'warning',
+  found: sentence,
+  fix,
+})

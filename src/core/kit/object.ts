@@ -93,9 +93,9 @@ const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
  * @param what Name of the argument in the message: `files({ root })`.
  * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
  */
-export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, ExpectedType>>): void {
+export function requireKeys(what: string, argument: unknown, keys: Readonly<Record<string, ExpectedType>>): void {
   for (const [key, expectedType] of Object.entries(keys)) {
-    const value = typeof given === 'object' && given !== null ? Reflect.get(given, key) : undefined
+    const value = typeof argument === 'object' && argument !== null ? Reflect.get(argument, key) : undefined
     if (fits[expectedType](value)) continue
     const fault =
       value === undefined ? 'it is missing' : `it is ${value === null ? 'null' : `of the type ${typeof value}`}`

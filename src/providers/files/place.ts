@@ -491,9 +491,9 @@ export function rangeWithin(
   size: number,
   limit: number,
 ): { readonly start: number; readonly end: number } {
-  const { start, end: wanted = size } = range ?? { start: 0 }
-  const end = Math.min(wanted, size)
-  if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
+  const { start, end: lastByte = size } = range ?? { start: 0 }
+  const end = Math.min(lastByte, size)
+  if (![start, lastByte].every(Number.isSafeInteger) || start < 0 || lastByte < start)
     throw invalid(
       'A byte range must be two whole numbers, of which the first is not larger than the second.',
       'range',

@@ -249,12 +249,12 @@ export async function readBlame(
   let previous: string | undefined
   for (const { oid, number, text, facts } of parseBlame(output.bytes, encoding)) {
     const heading = oid === previous ? [] : [headingOf(oid, facts, !paths.has(oid))]
-    const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
+    const pageLines = [...heading, `${String(number).padStart(6)}  ${text}`]
     previous = oid
     paths.add(oid)
-    length += shown.reduce((sum, line) => sum + line.length + 1, 0)
+    length += pageLines.reduce((sum, line) => sum + line.length + 1, 0)
     if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
-    lines.push(...shown)
+    lines.push(...pageLines)
   }
   return { text: `${lines.join('\n')}\n`, cut: output.cut }
 }

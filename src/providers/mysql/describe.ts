@@ -41,7 +41,12 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const indexes = raw.indexes.filter(({ parts }) =>
     parts.every(({ column }) => (column === undefined ? !raw.isPart : visible.has(column))),
   )
-  const shown = { ...raw, indexes, checks: raw.isPart ? [] : raw.checks, triggers: raw.isPart ? [] : raw.triggers }
+  const visibleParts = {
+    ...raw,
+    indexes,
+    checks: raw.isPart ? [] : raw.checks,
+    triggers: raw.isPart ? [] : raw.triggers,
+  }
   const keys = indexes.filter(({ unique, parts }) => unique && isWhole(parts.map(({ column }) => column)))
   const columnsOf = (index: RawIndex) => index.parts.flatMap(({ column }) => (column === undefined ? [] : [column]))
   const primary = keys.find((index) => index.name === 'PRIMARY')
@@ -49,13 +54,13 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   return {
     ...{ schema, name, kind },
     ...defined({ comment }),
-    definition: relationDefinition({ ...shown, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
+    definition: relationDefinition({ ...visibleParts, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
     columns,
     ...(primary === undefined ? {} : { primaryKey: { name: primary.name, columns: columnsOf(primary) } }),
     uniqueKeys: keys
       .filter((index) => index !== primary)
       .map((index) => ({ name: index.name, columns: columnsOf(index) })),
-    checks: shown.checks,
+    checks: visibleParts.checks,
     foreignKeys,
     referencedBy: referencesOf(raw.references, visible),
     indexes: indexes.map((index) => ({
@@ -66,7 +71,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
       },
       definition: index.definition,
     })),
-    triggers: shown.triggers,
+    triggers: visibleParts.triggers,
     ...(raw.rowCount === undefined || kind === 'view' ? {} : { rowEstimate: roundEstimate(raw.rowCount) }),
     ...(mayServeRows(basic, engine, views)
       ? { rows: { readable: [...visible], key: keyIn(raw.columns, keys, primary) } }

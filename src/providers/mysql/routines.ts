@@ -46,8 +46,8 @@ export async function describeRoutines(
   return objectNames.flatMap((name) => {
     const id = objectNameKey(name)
     const rows = routines.get(id) ?? []
-    const told = (type: Cells[number] | undefined) => (parameters.get(id) ?? []).filter((row) => row[2] === type)
-    const overloads = rows.map((row) => overloadOf(rawOf(name, row, told(row[2]))))
+    const rowsOfType = (type: Cells[number] | undefined) => (parameters.get(id) ?? []).filter((row) => row[2] === type)
+    const overloads = rows.map((row) => overloadOf(rawOf(name, row, rowsOfType(row[2]))))
     return overloads.length === 0 ? [] : [{ ...name, overloads }]
   })
 }

@@ -140,11 +140,11 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     key: string,
     path: string,
     range: ByteRange | undefined,
-    wanted: ReadTerms,
+    fetchedTerms: ReadTerms,
   ): Promise<Content> => {
-    const { signal } = wanted
+    const { signal } = fetchedTerms
     try {
-      return await contentOf(path, await readPart(key, range, wanted), range, key, signal)
+      return await contentOf(path, await readPart(key, range, fetchedTerms), range, key, signal)
     } catch (error) {
       const isTooLarge = isResourceError(error, 'too-large') && !isOverReadLimit(error)
       if (!isTooLarge || range !== undefined || linkSeconds === undefined) throw error

@@ -106,11 +106,11 @@ const everyMs = 60_000
 
 /** Log that drops repeated messages within a minute: a client may request a refused object again and again. */
 export function createThrottledLog(log: Log): Log {
-  const told = createLruCache<number>(1000)
+  const times = createLruCache<number>(1000)
   return (level, message, fields) => {
-    const [last, now] = [told.get(message), performance.now()]
+    const [last, now] = [times.get(message), performance.now()]
     if (last !== undefined && now - last < everyMs) return
-    told.set(message, now)
+    times.set(message, now)
     log(level, message, fields)
   }
 }
@@ -128,7 +128,7 @@ const [most, shownCount] = [10_000, 5]
 export function createInvalidKeyRecorder(prefix: string, log: Log) {
   const odd = new Set<string>()
   const folders = new Set<string>()
-  let told = 0
+  let logCount = 0
 
   const note = (key: string) => {
     const kind = key.endsWith('/') ? folders : odd
@@ -155,8 +155,8 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
     /** Logs the recorded keys if there are new ones. */
     tell: (): void => {
       const count = odd.size + folders.size
-      if (count === told) return
-      told = count
+      if (count === logCount) return
+      logCount = count
       const keys = [...[...odd].slice(0, shownCount), ...[...folders].slice(0, shownCount)].slice(0, shownCount)
       log('warn', 'keys that are not valid paths are left out: give the objects other keys to serve them', {
         keys: odd.size,

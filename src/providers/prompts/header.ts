@@ -104,11 +104,11 @@ function yamlIn(source: string): unknown {
   throw promptError(notYaml)
 }
 
-function argumentOf(given: z.output<typeof argument>): PromptArgument {
-  if (!('complete' in given) || given.complete === undefined) return given
-  const { complete, ...facts } = given
+function argumentOf(header: z.output<typeof argument>): PromptArgument {
+  if (!('complete' in header) || header.complete === undefined) return header
+  const { complete, ...facts } = header
   const { template, variable } = typeof complete === 'string' ? { template: complete } : complete
-  return { ...facts, from: { uriTemplate: template, variable: variable ?? onlyVariable(template, given.name) } }
+  return { ...facts, from: { uriTemplate: template, variable: variable ?? onlyVariable(template, header.name) } }
 }
 
 /** Returns the variable of a template from which values are taken: the one of the same name, or the only one. */

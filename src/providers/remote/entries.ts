@@ -171,20 +171,20 @@ export async function collectPages<T, Kept>(
   fetch: (query: { readonly cursor?: string }) => Promise<Pick<Page<T>, 'items' | 'nextCursor'>>,
   keyed: (item: T) => readonly [key: string, kept: Kept] | undefined,
 ): Promise<Kept[]> {
-  const found = new Map<string, Kept>()
+  const contentsByKey = new Map<string, Kept>()
   const slices = createSlices()
   let isWhole = false
   for await (const { items, nextCursor } of iteratePages(fetch, { maxPages })) {
     for (const item of items) {
       const keyedItem = keyed(item)
-      if (keyedItem !== undefined && !found.has(keyedItem[0])) found.set(...keyedItem)
-      if (found.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
+      if (keyedItem !== undefined && !contentsByKey.has(keyedItem[0])) contentsByKey.set(...keyedItem)
+      if (contentsByKey.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
       if (slices.due()) await slices.rest()
     }
     isWhole = nextCursor === undefined
   }
   if (!isWhole) throw new ResourceError('too-large', `The ${what} of the server have over ${maxPages} pages.`)
-  return [...found.values()]
+  return [...contentsByKey.values()]
 }
 
 function isTemplate(text: string): boolean {

@@ -156,8 +156,8 @@ export function translateRemoteError(error: unknown): ResourceError {
       return new ResourceError('not-found', 'the server reports that the resource does not exist', {}, options)
     case 'invalid': {
       const { reason } = error.detail
-      const known = knownReason(reason) ?? 'refused'
-      return invalid('The server behind this mount refuses the request.', known)
+      const clearReason = knownReason(reason) ?? 'refused'
+      return invalid('The server behind this mount refuses the request.', clearReason)
     }
     case 'too-large': {
       const { limit } = error.detail

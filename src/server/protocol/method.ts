@@ -134,8 +134,8 @@ export function createClientOffers({
   const profiles = new Map<ClientProfile, Profiled>()
   const of = (client: ClientName | undefined): Profiled => {
     const profile = profileOf(client)
-    const known = profiles.get(profile)
-    if (known !== undefined) return known
+    const cachedProfile = profiles.get(profile)
+    if (cachedProfile !== undefined) return cachedProfile
     const view = profile.view === undefined ? whole : wrap(profile.view(principal))
     const offer = {
       view,

@@ -142,14 +142,14 @@ function formatSearchAnswer(
     ({ uri, name, snippet }, index) =>
       `${index + 1}. ${uri}  ${oneLine(name, 120)}${snippet === '' ? '' : `\n   ${oneLine(snippet, 400)}`}`,
   )
-  const told = [
+  const parts = [
     ...(fallback === undefined ? [] : [`(${oneLine(fallback, 300)})`]),
     results.length === 0 ? 'Nothing was found.' : lines.join('\n'),
     ...notes.map((note) => `(${oneLine(note, 300)})`),
     ...(next === undefined ? [] : [`There are more: cursor ${next}`]),
   ]
   return {
-    text: told.join('\n'),
+    text: parts.join('\n'),
     structured: {
       query,
       results: results.map(({ uri, document, snippet, score, facts }) => ({

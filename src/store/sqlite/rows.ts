@@ -137,8 +137,8 @@ export function createCollectionLookup<Of>(
     return row === undefined ? undefined : homeOf(row)
   }
   const findOrMake = (name: string): Of => {
-    const found = find(name)
-    if (found !== undefined) return found
+    const existing = find(name)
+    if (existing !== undefined) return existing
     makeHome.run(name)
     return homeOf(home.get(name) ?? {})
   }

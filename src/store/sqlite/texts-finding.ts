@@ -57,15 +57,15 @@ function createLookup(statements: TextStatements) {
   }
   const totalsOf = (home: TextCollection, tokens: readonly string[], beginnings: readonly string[]) =>
     lookupCache.counts(home, tokens, (unknown) => {
-      const found = new Map<string, number>()
+      const countsByToken = new Map<string, number>()
       const shared = beginnings.filter((beginning) => unknown.some((token) => token.startsWith(beginning)))
       for (const beginning of shared)
         for (const [token, count] of statements.countsFrom(beginning, `${beginning}\u{10ffff}`))
-          found.set(String(token), Number(count))
+          countsByToken.set(String(token), Number(count))
       const single = unknown.filter((token) => !shared.some((beginning) => token.startsWith(beginning)))
       const counts = single.length === 0 ? [] : parseJsonList(statements.counts.get(JSON.stringify(single))?.counts)
-      for (const [index, token] of single.entries()) found.set(token, Number(counts[index]))
-      return unknown.map((token) => found.get(token) ?? 0)
+      for (const [index, token] of single.entries()) countsByToken.set(token, Number(counts[index]))
+      return unknown.map((token) => countsByToken.get(token) ?? 0)
     })
   /** Of a frequent term, only the number of its parts is cached: its long list, which no search uses, would evict other lists. */
   const countsAmong = (

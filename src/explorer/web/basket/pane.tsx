@@ -153,7 +153,7 @@ function Savings() {
 
 /** Further resources that may help, each with the reason. */
 function Suggestions() {
-  const found = useSignal<readonly Suggestion[] | undefined>(undefined)
+  const need = useSignal<readonly Suggestion[] | undefined>(undefined)
   const message = useSignal('')
   const asking = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => asking.current?.abort(), [])
@@ -167,13 +167,13 @@ function Suggestions() {
       const { purpose } = basketSettings.value
       const query = { ...basketSettings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
       const suggestions = await suggest(requireConnection(), basket.value, query, controller.signal)
-      found.value = suggestions
+      need.value = suggestions
       message.value = suggestions.length === 0 ? t('noSuggestions') : ''
     } catch (error) {
       if (!controller.signal.aborted) message.value = errorSentence(error)
     }
   }
-  const open = (found.value ?? []).filter(({ resource }) => !isPicked(resource.uri))
+  const open = (need.value ?? []).filter(({ resource }) => !isPicked(resource.uri))
   return (
     <div class="basket-suggestions">
       <h3>{t('suggestions')}</h3>

@@ -252,7 +252,7 @@ export function missingFields({ fields }: TemplateFormModel, values: FieldValues
 
 /** The URI with the values so far. A list value is split at its commas. `undefined`: the template does not accept these values. */
 export function uriOfForm({ template, fields }: TemplateFormModel, values: FieldValues): string | undefined {
-  const given = new Map<string, string | readonly string[]>()
+  const hitRows = new Map<string, string | readonly string[]>()
   for (const { name, isList } of fields) {
     const value = values[name] ?? ''
     if (value === '') continue
@@ -260,9 +260,9 @@ export function uriOfForm({ template, fields }: TemplateFormModel, values: Field
       .split(',')
       .map((member) => member.trim())
       .filter((member) => member !== '')
-    given.set(name, isList ? members : value)
+    hitRows.set(name, isList ? members : value)
   }
-  return valueOr(() => template.expand(given), undefined)
+  return valueOr(() => template.expand(hitRows), undefined)
 }
 
 /** Returns the non-empty values of all fields except `name`, as the context for the completion of `name`. */

@@ -94,9 +94,9 @@ export async function querySearches(
       }
     }),
   )
-  const found = preferWordHits(answers.flatMap((answer) => ('found' in answer ? [answer.found] : [])))
-  const hits = found.flatMap((one) => one.hits).sort((a, b) => b.score - a.score)
-  const totals = found.map(({ total }) => total)
+  const proposals = preferWordHits(answers.flatMap((answer) => ('found' in answer ? [answer.found] : [])))
+  const hits = proposals.flatMap((one) => one.hits).sort((a, b) => b.score - a.score)
+  const totals = proposals.map(({ total }) => total)
   return {
     query: query.query,
     hits: before === undefined ? withoutTwins(hits) : withoutTwins([...before.hits, ...hits]),
@@ -107,14 +107,14 @@ export async function querySearches(
             (sum, one) => (sum === undefined || one === undefined ? undefined : sum + one),
             0,
           ),
-    notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(notesAboveHits)])],
+    notes: [...new Set([...(before?.notes ?? []), ...proposals.flatMap(notesAboveHits)])],
     // All hits are as old as the first ones.
-    ...defined({ asOf: (before ?? freshnessOf(found)).asOf }),
-    pending: before?.pending ?? found.reduce((sum, { pending = 0 }) => sum + pending, 0),
+    ...defined({ asOf: (before ?? freshnessOf(proposals)).asOf }),
+    pending: before?.pending ?? proposals.reduce((sum, { pending = 0 }) => sum + pending, 0),
     next: new Map(
       answers.flatMap((answer) => {
         const { address } = answer.mount
-        const isShown = 'found' in answer && found.includes(answer.found)
+        const isShown = 'found' in answer && proposals.includes(answer.found)
         const next = 'error' in answer ? before?.next.get(address) : isShown ? answer.found.next : undefined
         return next === undefined ? [] : [[address, next] as const]
       }),

@@ -25,14 +25,14 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
   const words = [...new Set(hits.flatMap(snippetMatches))]
   const rowsByUri = useHitRows(hits, words)
   const [first] = rowsByUri.values()
-  const found = hits.flatMap((hit) => {
+  const bestHits = hits.flatMap((hit) => {
     const own = rowsByUri.get(hit.uri)
     return own === undefined || own.head.join('\n') !== first?.head.join('\n') ? [] : [own]
   })
-  const rest = hits.filter((hit) => !found.some((own) => own.hit === hit))
+  const rest = hits.filter((hit) => !bestHits.some((own) => own.hit === hit))
   const columns = shownColumns(
     first?.head ?? [],
-    found.flatMap(({ rows }) => rows),
+    bestHits.flatMap(({ rows }) => rows),
     words,
   )
   return (
@@ -51,7 +51,7 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
               </tr>
             </thead>
             <tbody>
-              {found.flatMap(({ hit, rows }) =>
+              {bestHits.flatMap(({ hit, rows }) =>
                 rows.map((row, index) => (
                   <Row key={`${hit.uri} ${index}`} {...{ hit, row, columns, words }} isFirst={index === 0} />
                 )),

@@ -148,8 +148,8 @@ function followLook(): void {
 }
 
 /** Takes all of the colours or none, because colours of two themes may not contrast. */
-function takeColours(root: HTMLElement, given: Readonly<Record<string, unknown>>): void {
-  const pairs = Object.entries(colours).map(([name, own]) => [own, given[name]] as const)
+function takeColours(root: HTMLElement, oldRank: Readonly<Record<string, unknown>>): void {
+  const pairs = Object.entries(colours).map(([name, own]) => [own, oldRank[name]] as const)
   const isWhole = pairs.every(([, value]) => typeof value === 'string' && CSS.supports('color', value))
   for (const [own, value] of pairs)
     if (isWhole) root.style.setProperty(own, String(value))

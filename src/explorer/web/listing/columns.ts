@@ -95,9 +95,9 @@ export function parseSort(text: string | undefined): { readonly by: SortKey; rea
 /** Returns the indexes of all rows in the order of `sort` of the permalink. Rows without a value come last in both directions. */
 export function sortedIndexes(columns: Columns, sort: string | undefined): Uint32Array {
   const order = Uint32Array.from(columns.resources, (_, row) => row)
-  const wanted = parseSort(sort)
-  if (wanted === undefined) return order
-  const { by, down } = wanted
+  const sorting = parseSort(sort)
+  if (sorting === undefined) return order
+  const { by, down } = sorting
   const sign = down ? -1 : 1
   if (by === 'name' || by === 'type') {
     const keys = columns.resources.map((resource) => (by === 'name' ? nameKey(resource.name) : resource.mimeType))

@@ -332,9 +332,9 @@ interface FoundRegionProps {
 }
 
 /** A rendered document that scrolls, and that Ctrl F searches. The browser marks the matches, so the document itself is not changed. */
-export function SearchableRegion({ box: given, children, ...named }: FoundRegionProps) {
+export function SearchableRegion({ box: parts, children, ...named }: FoundRegionProps) {
   const own = useRef<HTMLElement>(null)
-  const box = given ?? own
+  const box = parts ?? own
   const current = useSignal(0)
   const [ranges, setRanges] = useState<readonly Range[]>([])
   const { find, fault } = useFinder()

@@ -265,14 +265,14 @@ export function ContinuedNotice() {
 /** {@link AccessCard} as a dialog above the page, because a token may expire while the page is in use. */
 export function AccessDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const wanted = accessRequirement.value
+  const sortOrder = accessRequirement.value
   useEffect(() => {
-    if (wanted !== undefined && dialog.current?.open === false) dialog.current.showModal()
-  }, [wanted])
-  if (wanted === undefined) return null
+    if (sortOrder !== undefined && dialog.current?.open === false) dialog.current.showModal()
+  }, [sortOrder])
+  if (sortOrder === undefined) return null
   return (
     <dialog ref={dialog} class="gate-dialog" onCancel={(event) => event.preventDefault()}>
-      <AccessCard requirement={wanted} />
+      <AccessCard requirement={sortOrder} />
     </dialog>
   )
 }

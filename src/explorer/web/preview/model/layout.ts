@@ -99,8 +99,8 @@ function arrangeInColumns(
   for (const { from, to } of links) if (own.has(from) && from !== to) targets.get(from)?.push(to)
   const ranks = new Map<string, number>()
   const rankOf = (id: string, path: ReadonlySet<string>): number => {
-    const known = ranks.get(id)
-    if (known !== undefined) return known
+    const oldRank = ranks.get(id)
+    if (oldRank !== undefined) return oldRank
     const next = (targets.get(id) ?? []).filter((target) => !path.has(target))
     const rank = next.length === 0 ? 0 : 1 + Math.max(...next.map((target) => rankOf(target, new Set([...path, id]))))
     ranks.set(id, rank)

@@ -54,18 +54,18 @@ export function classifyLink(
 
 /** Removes `.` and `..` (RFC 3986, section 5.2.4). Nothing leads above the first segment. */
 function withoutDots(path: string): string {
-  const kept: string[] = []
+  const fieldValues: string[] = []
   const segments = path.split('/')
   for (const [index, segment] of segments.entries()) {
     const isLast = index === segments.length - 1
     if (segment === '..') {
-      if (kept.length > 1) kept.pop()
-      if (isLast) kept.push('')
+      if (fieldValues.length > 1) fieldValues.pop()
+      if (isLast) fieldValues.push('')
     } else if (segment === '.') {
-      if (isLast) kept.push('')
-    } else kept.push(segment)
+      if (isLast) fieldValues.push('')
+    } else fieldValues.push(segment)
   }
-  return kept.join('/')
+  return fieldValues.join('/')
 }
 
 /** Escapes the characters that a URI may not contain. */
