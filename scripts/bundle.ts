@@ -12,7 +12,7 @@ const command = 'cli/main'
 
 /**
  * Programs of threads and child processes. They share chunks only with each other, because a thread that loads the chunks of the server
- * takes 5 MB more memory.
+ * takes more memory.
  */
 const threads = [
   'providers/files/watch-worker',

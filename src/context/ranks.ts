@@ -28,8 +28,7 @@ const slice = 16_384
 /**
  * Builds the table of the ranks of tokens in the order of merging, by their bytes as characters from 0 to 255.
  *
- * A hash table with open addressing in typed arrays. A Map of 200,000 strings takes four times the memory, and all of it on the
- * heap, whose size decides when V8 collects.
+ * A hash table with open addressing in typed arrays: a Map of 200,000 strings takes more memory, and all of it on the heap.
  *
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */

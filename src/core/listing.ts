@@ -127,12 +127,12 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 
   /** Lists the mounts that answer soon. When none does, it waits for their first answers. */
   const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
-    const hasted = withListDeadline(mounts, context)
+    const hurriedContext = withListDeadline(mounts, context)
     try {
-      return await list(cursor, hasted)
+      return await list(cursor, hurriedContext)
     } catch (error) {
       const isEarly = isResourceError(error, 'unavailable') && error.detail.retryAfter !== undefined
-      if (hasted === context || !isEarly) throw error
+      if (hurriedContext === context || !isEarly) throw error
       return list(cursor, context)
     }
   }

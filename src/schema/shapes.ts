@@ -128,7 +128,7 @@ export const encodingShape = {
       }),
     )
     .optionalKey(
-      'Encodings of files, by glob, in place of the detected ones. A text in UTF-8 is always read as UTF-8.',
+      'Encodings of files, by glob, in place of the detected ones. A text in UTF-8 stays UTF-8, except with "binary" and "iso-2022-jp".',
     ),
 }
 
