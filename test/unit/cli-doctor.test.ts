@@ -231,6 +231,11 @@ describe('doctor checks that a configuration', () => {
     ])
   })
 
+  test('shows an IPv6 address in brackets', async () => {
+    const diagnosis = await diagnose({ http: { listen: '[::1]:0' }, mounts: { 'docs://notes': notes } })
+    expect(of(diagnosis, 'port')).toMatchObject([{ found: expect.stringContaining('[::1]:0') }])
+  })
+
   test('requires authentication beyond this machine', async () => {
     const http = { listen: '0.0.0.0:0', allowedHosts: ['context.example.org'] }
     expect(of(await diagnose({ http, mounts: { 'docs://notes': notes } }), 'http')).toMatchObject([
