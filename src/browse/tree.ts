@@ -164,7 +164,6 @@ export interface FilesBelow {
 }
 
 interface BelowOptions {
-  /** Maximum number of files. */
   readonly files: number
   /** Maximum number of pages of folders to request. Default: no limit. */
   readonly pages?: number

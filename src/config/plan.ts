@@ -204,12 +204,10 @@ interface SearchMount extends Mount {
   readonly provider: Provider & IndexFeeder
 }
 
-/** Returns the mounts of a catalog that are searches. */
 export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }
 
-/** The address of hikidashi's own skills. */
 const ownAddress = 'skill://hikidashi'
 
 /**

@@ -6,7 +6,6 @@ import type { RenderedPart, Renderer } from './render.ts'
 import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'
 
-/** Packed items, each with its resource. */
 export interface PackedResources {
   readonly items: ReadonlyMap<PackItem, FormedResource>
   readonly packed: Packed

@@ -8,7 +8,6 @@ import type { ChangedKind, Context, Degradation, Principal } from './provider.ts
 import { type ParsedUri, parseUri } from './uri.ts'
 import type { CallOptions, ChangeListener, Subscription, ViewChange } from './view.ts'
 
-/** Limits of subscriptions. */
 export interface ChangeLimits {
   /** Maximum number of URIs of one subscription. */
   readonly perSubscription: number

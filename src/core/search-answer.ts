@@ -10,7 +10,6 @@ import type { Resource, ResourceTemplate } from './view.ts'
 
 /** The MIME type of an answer to a search. */
 export const foundMimeType = 'application/json;format=hikidashi.SearchFound'
-/** The MIME type of the status of a search. */
 export const searchStatusMimeType = 'application/json;format=hikidashi.SearchStatus'
 
 /** Path of the status of a search, relative to the address of the search. */

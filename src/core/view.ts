@@ -115,7 +115,6 @@ export interface ChangeReader {
 }
 
 export interface ChangePageQuery {
-  /** Maximum number of changes. */
   readonly limit: number
   /** Maximum age of a change, in milliseconds. Older ones are left out, as a gap. Default: any age. */
   readonly maxAgeMs?: number
@@ -209,7 +208,6 @@ export interface ReadResult {
   readonly cache: CacheHint
 }
 
-/** A resource that changed. */
 export interface ChangedResource {
   readonly uri: string
   /** Current version; of a deleted resource, its last known version. */

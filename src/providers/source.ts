@@ -88,7 +88,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly purpose?: MountLabel
   /** Whether resources differ at every read, such as measurements: the explorer does not show them as changed. */
   readonly isLive?: boolean
-  /** Loads the schema of mounts. */
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
   /** Loads the function that opens a mount. */
   readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>

@@ -53,7 +53,6 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
     /** Returns code within a line. Its special characters are not escaped. */
     code: (text: string): string =>
       markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
-    /** Returns a formula in TeX. */
     formula: (tex: string): string => (markdown ? `$${tex}$` : tex),
     /** Returns a picture without an address in Markdown, and its alternative text in plain text. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),

@@ -172,7 +172,6 @@ interface FreshnessFacts {
   readonly state: MountIndexState
   /** Time up to which changes are indexed if none are pending, in milliseconds since 1970. Undefined before the first comparison. */
   readonly currentUntil: number | undefined
-  /** Whether a path counts. */
   readonly isCounted?: (path: string) => boolean
 }
 

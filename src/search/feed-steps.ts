@@ -147,7 +147,6 @@ export function createNameIndexer(
     }
   }
   return {
-    /** Indexes the names of entries. */
     put: putNames,
     /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
     putBehind: async (directory: string, path: string, versions: Map<string, string>, signal: AbortSignal) => {

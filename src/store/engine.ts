@@ -182,7 +182,6 @@ export function createChangeQueue(onChange: () => void) {
     tellAll: (): void => {
       for (const listener of listeners) tellOne(listener, undefined)
     },
-    /** Collections that have listeners. */
     get collections(): readonly string[] {
       return [...new Set([...listeners].map(({ collection }) => collection))]
     },

@@ -185,7 +185,6 @@ interface KeptVector extends PartVector {
   readonly text: number
 }
 
-/** Whether a set has the text of an id. */
 export function isInSet({ first, bits }: Pick<TextSet, 'first' | 'bits'>, id: number): boolean {
   const bit = id - first
   return bit >= 0 && (((bits[bit >> 3] ?? 0) >> (bit & 7)) & 1) === 1

@@ -67,7 +67,6 @@ export interface GrepAnswer {
   readonly cutLines: number
 }
 
-/** Maximum number of characters of a pattern. */
 const maxPatternLength = 1000
 /** Maximum number of instructions of a compiled pattern: each character of a line may take a step of each of them. */
 const maxProgram = 1500

@@ -15,7 +15,6 @@ import {
   partKey,
 } from './part.ts'
 
-/** Number of bytes read at a time. */
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 

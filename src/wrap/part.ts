@@ -213,7 +213,6 @@ export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentMetadata
   return isText(bytes.subarray(from, to))
 }
 
-/** Number of bytes read at a time. */
 const chunkBytes = 8 * 1024 * 1024
 
 /**

@@ -269,7 +269,6 @@ function endOfString(text: string, from: number): number {
 /** Maximum indentation, in levels: deeper nesting would make the text far longer. */
 const maxIndent = 20
 
-/** Whether a text is a JSON object or array. */
 export function isJsonObjectOrArray(text: string): boolean {
   return /^\s*[{[]/.test(text) && jsonIn(text) !== undefined
 }

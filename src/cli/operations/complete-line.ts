@@ -72,7 +72,6 @@ function formatCandidate(value: string, about: string | undefined): string {
 
 /** Maximum number of candidates: more are of no use to a person. */
 const maxCandidates = 500
-/** Maximum time for a completion, in milliseconds. */
 const completionTimeoutMs = 2000
 const silent = () => {}
 

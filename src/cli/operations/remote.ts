@@ -203,7 +203,6 @@ async function git(args: readonly string[], folder: string, signal?: AbortSignal
   })
 }
 
-/** Maximum length of a list of files, in bytes. */
 const maxListBytes = maxFiles * 512
 
 function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string): string {

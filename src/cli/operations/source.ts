@@ -40,7 +40,6 @@ export interface CommandSource {
   readonly mounts: readonly PlannedMount[]
   /** Parts of the local configuration that are left out because it is not trusted. */
   readonly withheld: readonly WithheldPart[]
-  /** Name of the server, if it has one. */
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
   readonly over: Promise<ResourceError>

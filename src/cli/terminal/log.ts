@@ -5,7 +5,6 @@ import { escapeText } from './text.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** Values of `--log-level`. */
 export const logLevels = [...levels, 'silent'] as const
 /** Values of `--log-format`. */
 export const logFormats = ['text', 'json'] as const

@@ -14,7 +14,6 @@ export interface ProcessGroup {
   end(): Promise<void>
 }
 
-/** Limit of the memory of a group of processes. */
 export interface MemoryLimit {
   /** Maximum memory of all processes of a group together, in bytes. */
   readonly memoryBytes: number

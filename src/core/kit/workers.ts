@@ -73,7 +73,6 @@ export const childLimits = {
  */
 export const youngGenerationMb = 6
 
-/** Limits of one worker thread. */
 interface WorkerLimits {
   /** Maximum size of the thread's JavaScript heap (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number

@@ -355,7 +355,6 @@ interface RoundsOptions<T> {
   readonly rest: number
 }
 
-/** Length of a time slice, in milliseconds. */
 const sliceMs = 10
 
 /** Creates rounds, each of which scans every directory, also those without events. */

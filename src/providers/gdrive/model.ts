@@ -167,7 +167,6 @@ export function isServed({ type, readable, trashed, size }: DriveFile): boolean 
   return readable && !trashed && (kinds.has(type) || (isStored(type) && size !== undefined))
 }
 
-/** Returns the MIME type for the listing. */
 export function listedMimeType(file: DriveFile): string {
   return exportFormatsOf(file.type)?.mimeType ?? storedTypeOf(file)
 }

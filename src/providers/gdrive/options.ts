@@ -17,7 +17,6 @@ export interface OAuthClient {
   readonly secret: string | undefined
 }
 
-/** The part of Drive to serve. */
 export type ServedPart =
   | { readonly kind: 'my-drive' }
   | { readonly kind: 'folder'; readonly id: string }

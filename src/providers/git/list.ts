@@ -24,7 +24,6 @@ import { type LogLine, readLog } from './pages.ts'
 import { type CommitResolver, type NameChildren, type NameNode, type Refs, type RefTable, refNameAt } from './refs.ts'
 import { completeGitOptions, openRepository } from './repository.ts'
 
-/** A directory of a tree, at a commit. */
 interface TreeDirectory {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */

@@ -11,7 +11,6 @@ interface Directory {
   readonly at: number
 }
 
-/** Path of the folder of the series. */
 export const seriesFolder = 'series/'
 /** Returns the name of the metric at a path. Undefined: the path is not that of a metric. */
 export function metricNameAt(path: string): string | undefined {

@@ -20,7 +20,6 @@ export interface ServerSnapshot {
   readonly circular: boolean
 }
 
-/** Maximum number of pages of a listing. */
 const maxPages = 20_000
 /** Maximum total length of a cached listing, in characters. */
 const maxLength = 256 * 1024 * 1024

@@ -114,7 +114,6 @@ export function normalizePrompt(prompt: string): string {
     .trim()
 }
 
-/** Returns the hash of the normalized prompt. */
 export function hashPrompt(prompt: string): string {
   return sha256(normalizePrompt(prompt))
 }

@@ -163,7 +163,6 @@ export function createConnectionLimit(
 /** Rate limits per network address, which hold before a client is authenticated. */
 export type AddressRateLimits = ReturnType<typeof createAddressRateLimits>
 
-/** Creates the rate limits of new connections and of bad tokens. */
 export function createAddressRateLimits({ newConnections, badTokens }: ServedLimits) {
   const connectionLimit = createSustainedRateLimit(newConnections)
   const badTokenLimit = createSustainedRateLimit(badTokens)

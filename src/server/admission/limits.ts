@@ -30,7 +30,7 @@ export interface HttpLimits {
   /** Sustained rate of bad tokens per address, per second; the burst is ten times as large. 0: no limit. */
   readonly badTokens: number
   readonly sessions: number
-  /** Maximum idle time of a session, in milliseconds. */
+  /** Time since its last request after which a session without a running request or stream ends, in milliseconds. */
   readonly sessionIdle: number
   /** Maximum time in which a client must read an answer, in milliseconds. */
   readonly slow: number

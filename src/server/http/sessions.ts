@@ -18,7 +18,6 @@ export interface HttpSession {
 
 export interface SessionLimits {
   readonly maxSessions: number
-  /** Maximum number of sessions per principal. */
   readonly maxPerPrincipal?: number
   /** Time since its last request after which a session without a running request and an open stream is closed, in milliseconds. */
   readonly idleTimeoutMs: number

@@ -5,7 +5,6 @@ import type { Signer } from './secret.ts'
 
 /** Time-out of one message, in milliseconds. */
 const timeoutMs = 10_000
-/** Maximum size of an answer that is read, in bytes. */
 const maxAnswerBytes = 4096
 /** Maximum size of a message, in bytes. */
 export const maxBodyBytes = 256 * 1024

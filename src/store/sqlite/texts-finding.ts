@@ -9,7 +9,6 @@ const sifted = 2000
 /** Number of parts above which a term counts as frequent. */
 const frequent = 50_000
 
-/** Parses the row of a collection of texts. */
 export const parseTextCollection = createRowParser({
   id: Number,
   revision: Number,

@@ -162,7 +162,6 @@ function decodedPath(uri: string): string {
 
 const isRow = ({ mimeType }: FoundHit) => mimeType === rowsMimeType
 
-/** The URI of the rows of the table that a row is in. */
 const tableRowsUri = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
 
 /** The name of a table, by the address of its rows. */

@@ -14,7 +14,6 @@ import { type LineMatch, matchesIn, maxMatches, type PreviewPart } from './model
 import { withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
-/** Whether the find bar is open. */
 export const isFindBarOpen = signal(false)
 /** The searched text. It stays from one document to the next. */
 export const searchedText = signal('')

@@ -26,7 +26,6 @@ interface Props {
   /** The resource of the text, and the part of it that is loaded. */
   readonly uri?: string
   readonly part?: PreviewPart | undefined
-  /** The number of the first line. */
   readonly first?: number
   /** Whether the number of the first line is not known yet, so that no numbers are shown. */
   readonly isUnnumbered?: boolean

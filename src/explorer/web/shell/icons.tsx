@@ -76,7 +76,6 @@ const dataTypes = /[/+](?:json|xml|yaml|x-yaml|toml|x-ndjson|ld\+json|jsonl)\b/
 const codeTypes =
   /javascript|typescript|x-(?:python|c|sh|ruby|rust|go|java|sql|perl|php|csrc|c\+\+)|ecmascript|text\/css|\/sql/
 
-/** Returns the icon of a MIME type. */
 export function iconOf(mimeType: string | undefined): IconName {
   if (mimeType === undefined) return 'file'
   if (mimeType === 'inode/directory') return 'folder'
