@@ -114,6 +114,7 @@ export function normalizePrompt(prompt: string): string {
     .trim()
 }
 
+/** Returns the hash by which the results of a prompt are found: that of the normalized prompt. */
 export function hashPrompt(prompt: string): string {
   return sha256(normalizePrompt(prompt))
 }
