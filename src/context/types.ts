@@ -12,10 +12,12 @@ import { type Encoding, encodings } from './tokens.ts'
  */
 export type Level = 'link' | 'outline' | 'windows' | 'full'
 
+/** The levels of a resource in a context, from the shortest to the longest. */
 export const levels: readonly Level[] = ['link', 'outline', 'windows', 'full']
 
 export type Format = 'markdown' | 'xml' | 'json' | 'mcp'
 
+/** The formats of a context. */
 export const formats: readonly Format[] = ['markdown', 'xml', 'json', 'mcp']
 
 /** A required resource, and its level: by default `full`. */
@@ -87,6 +89,7 @@ export interface ContextLimits {
   readonly concurrency: number
 }
 
+/** The limits of a context that apply where none are given. */
 export const defaultLimits: ContextLimits = {
   listed: 20_000,
   searched: 100,

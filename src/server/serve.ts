@@ -57,6 +57,7 @@ export interface ServedOptions extends ServeOptions {
   readonly onRefused?: (refusal: RefusedRequest) => void
 }
 
+/** The principal of a caller who is not authenticated. It has no roles. */
 export const localPrincipal: Principal = { id: 'local', roles: [] }
 
 /** A client that can receive notifications outside of requests: the other end of a pipe, or of a session. */

@@ -19,8 +19,9 @@ export interface InlineOptions {
   readonly resources: Readonly<Record<string, InlineResource>>
 }
 
-/** Maximum size of one resource, and of all resources of a mount, in bytes. */
+/** Maximum size of one resource, in bytes. */
 export const maxResourceBytes = 1024 * 1024
+/** Maximum size of all resources of a mount together, in bytes. */
 export const maxMountBytes = 16 * 1024 * 1024
 
 interface Held {

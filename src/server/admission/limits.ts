@@ -58,6 +58,7 @@ export type GivenLimits = Partial<Omit<HttpLimits, 'perPrincipal'>> & {
 /** Complete limits. Undefined limits per principal: clients are not authenticated, so they cannot be told apart. */
 export type ServedLimits = Omit<HttpLimits, 'perPrincipal'> & { readonly perPrincipal: PrincipalLimits | undefined }
 
+/** The limits of the HTTP server that apply where none are given. */
 export const defaultLimits: HttpLimits = {
   body: 1024 * 1024,
   headers: 32 * 1024,
