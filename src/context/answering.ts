@@ -68,7 +68,6 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
   }
   const reader = createContextReader(view, limits, await createExcluder(view, options), options)
   const { candidates, notes, freshness } = await rankAll(view, options, limits, reader)
-  // Pinned resources are part of the context already.
   const pinned = createUriMatcher((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
   const all = candidates.filter(({ resource }) => !pinned(resource.uri))
   const firstCandidates = all.slice(0, limit)
@@ -144,7 +143,6 @@ function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): J
   }
 }
 
-/** Rounds the numbers to four decimal places. */
 function roundExplanation({ score, factors }: Explanation): JsonObject {
   const round = (value: number) => Math.round(value * 10_000) / 10_000
   return { score: round(score), factors: factors.map((factor) => ({ ...factor, value: round(factor.value) })) }

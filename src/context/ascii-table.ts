@@ -1,13 +1,12 @@
-/** Offset basis of FNV-1a as a signed number, with which V8 calculates without a conversion. */
+/** Offset basis of FNV-1a, as a signed number. */
 export const fnvBasis = 0x811c9dc5 | 0
 export const fnvPrime = 0x01000193
 
-/** Maximum number of slots that are examined for one text, so that texts which were chosen for equal hashes slow down nothing. */
+/** Maximum number of slots examined for one text: texts chosen to have equal hashes would make each look-up slow. */
 const maxProbes = 32
 
 /**
- * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. The caller gives a range of a longer text. The range
- * is compared letter by letter, so a string is created only for a new text.
+ * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing.
  *
  * @param maxTexts At most 65,535.
  * @param maxUnits Maximum length of a text, at most 255.

@@ -4,7 +4,6 @@ import { type ArgumentReader, createArgumentReader, type JsonObject } from '../c
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 
-/** Limits of the arguments. */
 const most = {
   ...{ query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 },
   ...{ earlier: 999, ranges: 1000 },
@@ -14,7 +13,6 @@ const audiences = ['user', 'assistant'] as const
 
 const uriSchema = { type: 'string', maxLength: most.uri }
 
-/** The arguments of `assemble_context`. */
 export const assembleInputSchema: JsonObject = objectSchema([], {
   query: {
     type: 'string',
@@ -90,7 +88,6 @@ export const assembleInputSchema: JsonObject = objectSchema([], {
   },
 })
 
-/** Parsed arguments of a call. */
 export interface ContextCall {
   readonly what: 'assemble' | 'suggest' | 'measure'
   readonly options: AssembleOptions
@@ -165,7 +162,6 @@ function pinIn(value: unknown, name: string): string | Pin {
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: validLevel }) }
 }
 
-/** Parses those members of an entry of an earlier manifest that decide whether the same text can be shown again. */
 function entryIn(value: unknown, name: string): ManifestEntry {
   if (typeof value !== 'object' || value === null)
     throw invalid(`"${name}" must be an entry of a manifest.`, 'argument')

@@ -41,7 +41,6 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   requireKeys('assemble(view, options)', { options }, { options: 'an object' })
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
   const limits = resolveLimits(options)
-  // While the encoding is loaded, resources are listed and read.
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
@@ -123,7 +122,6 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
 /** Maximum number of resources that a note names. */
 const maxNamed = 5
 
-/** Names the shown resources whose text cannot be read. */
 function unreadableNotes(forms: readonly ChosenForm[]): readonly string[] {
   const uris = forms.flatMap(({ candidate, reading }) =>
     reading !== undefined && 'fault' in reading && reading.fault === 'unreadable' ? [candidate.resource.uri] : [],
@@ -170,7 +168,7 @@ async function itemOf(
   }
 }
 
-/** The number of different words of the query in the best section of a text. The ranking has cached the sections already. */
+/** The number of different words of the query in the best section of a text. */
 function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, terms: ReadonlySet<string>): number {
   const sections = sectionsOf({ text, path: decodeUriPath(uri), mimeType }, terms)
   return Math.max(0, ...sections.map(({ found: { counts } }) => counts.filter((times) => times > 0).length))
@@ -210,7 +208,7 @@ function omittedOf({ items, packed: { taken } }: PackedResources, limits: Contex
   })
 }
 
-/** Throws if a required resource does not exist, may not be seen, or is not available now. One with any other fault is shown as a link. */
+/** Throws if a required resource does not exist, may not be seen, or is not available now. */
 function refuseUnreadable(formed: readonly FormedResource[]): void {
   const faulty = (fault: string) =>
     formed.filter(
@@ -244,7 +242,6 @@ function overBudgetError(formed: readonly FormedResource[], frame: number, usabl
   )
 }
 
-/** Token counts of pins, before a context is assembled. */
 export interface PinMeasurements {
   readonly items: readonly MeasuredItem[]
   /** Tokens of all existing pins, each at its level, plus `frame`. */
@@ -262,8 +259,7 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
 }
 
 /**
- * Counts the tokens of pins at every level. Pins over the budget and missing pins are not errors, because a person who picks wants
- * to see them.
+ * Counts the tokens of pins at every level. Pins over the budget and missing pins are not errors.
  *
  * @throws ResourceError `invalid` for faulty options.
  */

@@ -9,11 +9,10 @@ import type { AssembledItem, ContextLimits } from './types.ts'
 export const briefDefaults = { budget: 1500, minScore: 0.5 }
 
 export interface BriefOptions {
-  /** The text that a person has typed. */
   readonly prompt: string
-  /** Maximum number of tokens. Default {@link briefDefaults}. */
+  /** In tokens. Default {@link briefDefaults}. */
   readonly budget?: number
-  /** Minimum score, from 0 to 1. Default {@link briefDefaults}. */
+  /** From 0 to 1. Default {@link briefDefaults}. */
   readonly minScore?: number
   readonly now: number
   readonly memory?: ReadingCache

@@ -2,7 +2,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createLruCache } from '../core/kit/lru.ts'
 import { fnv1aHash } from '../text/words.ts'
 
-/** Digest and shingle hashes of a text, for comparing it with other texts. */
 interface Shingles {
   readonly sha256: string
   /** Hashes, each once, in ascending order. */
@@ -18,13 +17,10 @@ const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 /** Number of UTF-16 units examined before the task yields to the event loop, at the end of a line. */
 const slice = 65_536
 
-/**
- * Cache of shingles by the digest of their text, because most texts are compared again by the next call. Sizes in bytes, with the
- * overhead of an entry.
- */
+/** Shingles by the digest of their text. Sizes in bytes, with the overhead of an entry. */
 const recent = createLruCache<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLength + 400)
 
-/** The hashes of all sequences of five words. Texts without spaces are taken character by character. */
+/** Returns the hashes of the sequences of five words in a text. */
 export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {
   const cachedShingles = recent.get(sha256)
   if (cachedShingles !== undefined) return cachedShingles
@@ -63,7 +59,6 @@ function eachOnce(values: Uint32Array): Uint32Array {
   return values.slice(0, count)
 }
 
-/** Stores texts, and finds the stored text of which a text is a copy. */
 export function createCopyFinder() {
   const byHash = new Map<string, string>()
   const documents: { readonly uri: string; readonly shingles: Shingles }[] = []

@@ -24,12 +24,11 @@ export interface ResourceForm {
 export interface FormedResource {
   readonly candidate: Candidate
   readonly reading?: ReadOutcome
-  /** Smallest level first. A required resource has only one. */
+  /** Smallest level first. */
   readonly forms: readonly ResourceForm[]
-  /** Approximate number of tokens of the whole text, within bounds. It weights the value: a longer text contains more of what the query asks for. */
+  /** Approximate number of tokens of the whole text, within bounds. */
   readonly size: number
   readonly notes: readonly string[]
-  /** Counts the tokens of each level, if requested. */
   readonly levels?: () => Promise<LevelTokens>
 }
 
@@ -40,10 +39,7 @@ export interface FormedResource {
 const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.15, full: 1 }
 const worthOfScores = 0.75
 
-/**
- * Approximate number of tokens of a text: a byte of any script is about a quarter of a token. An unread text counts as a short
- * one. Figures: decision 21.
- */
+/** Approximate number of tokens of a text. An unread text counts as a short one. Figures: decision 21. */
 const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
 /**
  * `candidates`: number of leading candidates. `share`: the minimum size of each of them, as a share of the budget, so that small ones are
@@ -104,7 +100,7 @@ export async function formsOfCandidate(
     const form: ResourceForm = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
     if (one === target || level === 'link') form.tokens = await countPartTokens(part, one.digest, formOptions, all)
     else {
-      // Do not count yet: most forms would not be chosen even with this lower bound, so they are never counted.
+      // Most forms would not be chosen even with this lower bound, so they are not counted yet.
       form.tokens = minTokensOf(one.body ?? '')
       if (form.tokens > formOptions.most) continue
       form.count = async () => {
@@ -138,9 +134,6 @@ export async function formsOfCandidate(
   }
 }
 
-/**
- * Makes the only form of a candidate that is shown as a link. There may be thousands of them, so it does as little as possible.
- */
 async function linkOf(
   candidate: Candidate,
   reading: ReadOutcome | undefined,
@@ -213,10 +206,7 @@ interface Count {
   readonly bytes: number
 }
 
-/**
- * Cache of outlines and numbers of tokens for later calls. The keys have digests of the texts, so all callers share the values.
- * Sizes in bytes.
- */
+/** Outlines and numbers of tokens by digests of texts. Sizes in bytes. */
 const outlines = createLruCache<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
 const counts = createLruCache<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
 
@@ -238,7 +228,7 @@ async function countPartTokens(
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
   const { resource, level } = part
-  // The form without a body stands for everything in the form but its body, for which the digest stands.
+  // The digest stands for the body in the key.
   const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
   const cachedCount = counts.get(key)
   if (cachedCount !== undefined && (!cachedCount.isStopped || cachedCount.tokens > most)) return cachedCount.tokens

@@ -22,8 +22,7 @@ export interface LexicalResult {
 }
 
 /**
- * Searches words in the names and texts of resources. It reads as many texts as the limits allow; those with matching names come
- * first.
+ * Searches words in the names and texts of resources, as far as the limits allow.
  *
  * @param memory Cache of resources, which are not read again.
  * @param minTermsOf Minimum number of different terms that a resource must have, in its name and its text together, to match.
@@ -117,7 +116,6 @@ async function* ahead(
 ): AsyncGenerator<{ readonly reading: ReadOutcome | 'remembered' | undefined; readonly position: number }> {
   const readFrom = (from: number) => {
     const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
-    // Handled at the `await` below: this line only prevents an unhandled rejection.
     reading.catch(() => {})
     return reading
   }
@@ -142,8 +140,8 @@ export function isReadable({ size, mimeType }: Resource, limits: ContextLimits):
 const sampled = 64
 
 /**
- * Estimates how rare each term is in all texts: the leading texts, and an evenly spread sample of the others. In the leading
- * texts alone every word of the query would be frequent.
+ * Estimates how rare each term is, from the leading texts and an evenly spread sample of the others. In the leading texts alone the words
+ * of the query would be frequent.
  */
 export async function estimateRarity(
   leaders: readonly TermCounts[],

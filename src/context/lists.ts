@@ -18,8 +18,7 @@ import { bestSectionScore, type Section, sectionsOf } from './windows.ts'
 /**
  * Weights of the ranked lists. `name`: names. `label`: folders and names that a label of the query names. `words`: whole texts. `section`:
  * the best section of each leading text. For resources that a search covers, `search`, `wordsBesideSearch` and `sectionBesideSearch`
- * replace `words` and `section`, with the same sum. A search takes labels into account itself, so `label` does not apply beside it.
- * Figures: decision 21.
+ * replace `words`, `section` and `label`. Figures: decision 21.
  */
 const weights = {
   search: 0.25,
@@ -39,7 +38,7 @@ const sectioned = 64
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
  * For resources outside of every search, while a search covers others. `weight`: factor of their scores. `minTerms`: minimum number of
- * different terms of the query that they must have, because a single one, such as `cursor` in the name of a variable, proves nothing.
+ * different terms of the query that they must have.
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
@@ -107,10 +106,7 @@ export async function findCandidates(
   return { lists: [...lists, names, byLabels, contents, bySections, ...again], notes: words.notes }
 }
 
-/**
- * For resources that a search covers: the scores of the leading texts, and of the best section of each. The rarity of a word is
- * estimated from a sample of the texts, because not all of them are read.
- */
+/** For resources that a search covers: the scores of the leading texts, and of the best section of each. */
 async function besideSearch(
   resources: ReadonlyMap<string, Resource>,
   lists: readonly RankedList[],
@@ -194,7 +190,6 @@ function bestOf(sums: ReadonlyMap<string, number>): readonly (readonly [uri: str
   return [...sums].sort(([a, one], [b, other]) => other - one || compareUris(a, b))
 }
 
-/** Returns lists of the resources that the best candidates refer to, and of those in the same folders. */
 export async function neighboursOf(
   pinned: readonly string[],
   sums: ReadonlyMap<string, number>,
@@ -277,10 +272,7 @@ function resolved(folder: string, path: string): string | undefined {
   return root + segments.join('/')
 }
 
-/**
- * Returns a function that takes a resource, and returns the others in its folder; none for a very large folder, which says nothing
- * about the topic.
- */
+/** Returns a function that takes a resource, and returns the others in its folder; none for a very large folder. */
 function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] {
   const folders = new Map<string, string[]>()
   for (const uri of uris) {

@@ -14,7 +14,6 @@ import {
   type Pin,
 } from './types.ts'
 
-/** Request and result of a context as JSON: enough to assemble it again, and to list later changes. */
 export interface Manifest {
   /** Time from which the ages of resources counted (RFC 3339). */
   readonly now?: string
@@ -30,7 +29,6 @@ export interface Manifest {
   readonly format?: Format
   readonly halfLife?: number
   readonly tokens?: number
-  /** SHA-256 of the text, in UTF-8. */
   readonly sha256?: string
   /** Number of tokens at the beginning that are the same as in an earlier context, if one was given. */
   readonly reusedPrefixTokens?: number
@@ -85,7 +83,7 @@ export function manifestDifferences(before: Manifest, after: Manifest): readonly
 }
 
 /**
- * Parses a manifest in JSON: from {@link manifestFor}, or the answer of `assemble_context`, which has the same members.
+ * Parses a manifest in JSON: from {@link manifestFor}, or the answer of `assemble_context`.
  *
  * @throws ResourceError `invalid` for other JSON.
  */

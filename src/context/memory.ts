@@ -3,9 +3,8 @@ import type { Resource } from '../core/view.ts'
 import type { TermBag } from '../text/words.ts'
 
 /**
- * Cache of the readings of one caller, for its later calls. Only resources whose listing has a version are cached, by URI and
- * version: others may change without notice. Each call lists again, so resources that are no longer listed, or have another
- * version, are not taken from the cache.
+ * Cache of the readings of one caller. Only resources whose listing has a version are cached, by URI and version: others may change without
+ * notice.
  */
 export interface ReadingCache {
   /** The terms of a resource. `undefined`: this version is not cached. `null`: it is not text. */
@@ -22,8 +21,8 @@ const maxBytes = { bags: 32 * 2 ** 20, texts: 10 * 2 ** 20, readings: 8 * 2 ** 2
 /** Estimated size of a key, a map entry and small objects, in bytes. */
 const overheadBytes = 400
 /**
- * Minimum age of a change before the resource is cached, in milliseconds. Time stamps of file systems have a resolution of up to two
- * seconds (FAT), and two changes within it have the same version.
+ * Minimum age of a change before the resource is cached, in milliseconds. Time stamps of FAT have a resolution of two seconds, and two
+ * changes within it have the same version.
  */
 const unsettledMs = 2000
 
@@ -31,10 +30,7 @@ interface KnownReading extends Omit<TextReading, 'text'> {
   readonly keyLength: number
 }
 
-/**
- * Creates the caches of all callers of a server. Each caller has its own, because callers may see different resources. Equal
- * texts are stored once; a caller gets a text only if its own read returned the same text.
- */
+/** Creates the caches of all callers of a server. Each caller has its own, because callers may see different resources. */
 export function createReadingCaches(): (caller: string) => ReadingCache {
   const bags = createLruCache<TermBag | { readonly bag: null }>(maxBytes.bags, (bag) =>
     'bag' in bag ? overheadBytes : overheadBytes + bag.hashes.byteLength + bag.counts.byteLength,
@@ -89,6 +85,5 @@ export interface TextReading {
   readonly sha256: string
   readonly mimeType?: string
   readonly version?: string
-  /** Set if the text was extracted from a document that is not text itself, such as a PDF. */
   readonly isOfDocument?: true
 }

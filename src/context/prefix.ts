@@ -22,7 +22,7 @@ interface EarlierItem {
  */
 const givenUp = 0.02
 
-/** Number of hexadecimal digits of a digest in a manifest: 64 bits, which distinguish all beginnings of contexts for one query. */
+/** Number of hexadecimal digits of a digest in a manifest. */
 const digits = 16
 
 /** Digests the beginning of a text step by step: each call appends one part, and returns the digest of the text up to its end. */
@@ -79,10 +79,7 @@ async function keepable(
   return items
 }
 
-/**
- * Makes the windows of an earlier context again. They may differ from the windows that are chosen now, although the text is the same,
- * because the rarity of the words has changed slightly.
- */
+/** Makes the windows of an earlier context again. They may differ from the windows that are chosen now, although the text is the same. */
 async function rebuilt(
   { candidate, reading, forms }: FormedResource,
   { level, ranges }: ManifestEntry,
@@ -126,7 +123,7 @@ export async function packKeepingPrefix(
   const earlierItems = await keepable(formed, earlier, renderer, count)
   const least = (1 - givenUp) * worthOf(free)
   let best = free
-  // Try the whole beginning first, because it usually costs nothing. Otherwise a binary search finds the longest part that costs little enough.
+  // Try the whole beginning first, because it usually costs nothing. A binary search follows.
   for (let low = 1, high = earlierItems.length, at = high; low <= high; at = (low + high) >> 1) {
     const tried = await attempt(earlierItems.slice(0, at))
     if (tried !== undefined && worthOf(tried) >= least) {
@@ -141,9 +138,8 @@ function itemOf(each: FormedResource, fixed: ResourceForm | undefined): readonly
   const { candidate, forms, size } = each
   const item: PackItem = {
     uri: candidate.resource.uri,
-    // The cube of the score favours the texts of the best resources over outlines of all others, because scores fall off
-    // slowly. The score is multiplied by the size, so that a token of a long text counts as much as a token of a short one.
-    // Otherwise small files that hardly match would come before a large one that matches.
+    // The cube of the score favours the texts of the best resources over outlines of others. The factor of the size keeps small files that
+    // hardly match from coming before a large one that matches.
     score: candidate.explanation.score ** 3 * size,
     options: fixed === undefined ? forms : [fixed],
     ...(candidate.required === undefined && fixed === undefined ? {} : { required: 0 }),
@@ -158,8 +154,8 @@ function worthOf({ packed }: PackedResources): number {
 }
 
 /**
- * Orders the chosen items. First come those of the earlier context in its order, up to and including the first one whose text differs: a
- * file that has grown still begins with the same text. All others follow, best first.
+ * Orders the chosen items: first those of the earlier context in its order, up to and including the first one whose text differs, then the
+ * others, best first.
  */
 export function orderItems<
   Chosen extends { readonly candidate: FormedResource['candidate']; readonly form: ResourceForm },
@@ -211,16 +207,11 @@ interface Move {
   readonly gain: number
 }
 
-/** Number of moves examined before the task yields to the event loop. */
 const movesPerTurn = 1024
 
 /**
- * Greedily takes items, and raises items from one option to a larger one, within the budget: first the move with the highest worth per token.
- * A move that does not fit is skipped, and later ones are still tried. A second pass without the cap uses the remaining budget. The tokens of an
- * option are counted only when its lower bound brings it to its turn; the result is the same as if all options were counted before.
- *
- * The order of the moves does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: at the
- * first difference the larger takes an item that does not fit into the smaller. Ties are decided by URI.
+ * Greedily takes items, and raises items from one option to a larger one, within the budget: first the move with the highest worth per
+ * token. A move that does not fit is skipped. A second pass without the cap uses the remaining budget. Ties are decided by URI.
  *
  * @returns undefined when the required items do not fit.
  */
@@ -252,7 +243,7 @@ export async function pack(items: readonly PackItem[], limits: PackLimits): Prom
       const { item } = move
       if (!levels.has(item) && levels.size >= limits.items) continue
       const { count } = item.options[move.to] ?? {}
-      // The move is queued again with its real tokens. Its value per token can only be lower than estimated, so no better move is missed.
+      // The move is queued again with its real tokens. Its value per token can only be lower than estimated.
       if (move.tokens <= remaining() && count !== undefined) await count()
       else if (move.tokens <= remaining()) {
         tokens += move.tokens + (levels.size === 0 ? limits.frame : 0)

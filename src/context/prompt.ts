@@ -37,10 +37,7 @@ const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
 /** Name under which another prompt with the name of this one is available. */
 const renamed = `${assembleName}_2`
 
-/**
- * Returns a view with one more prompt, `assemble_context`, which is listed after the others. It gives the resources that help with a question,
- * embedded or as links, and then the question.
- */
+/** Returns a view with one more prompt, `assemble_context`, which is listed after the others. */
 export function withAssemblePrompt(view: View, options: AssemblePromptOptions = {}): View {
   const { turns = createAssembleTurns(), now = Date.now, share = '', changes, limits, memory } = options
   const { prompts: inner } = view

@@ -29,14 +29,13 @@ const doublesSlice = 1024
 interface Doubles {
   /** The URI of the original by the URI of its copy. */
   readonly originals: ReadonlyMap<string, string>
-  /** Whether a search covers any of the resources. */
   readonly isSearched: boolean
 }
 
 /**
  * Finds the resources that are copies of resources that a search covers, and are outside of every search. For example, a git mount lists
- * the files that a file mount lists too. A copy has the same path below the mount as its original; its path may have one more segment in
- * front (the git ref). Resources of different sizes are not copies.
+ * the files that a file mount lists too. A copy has the same path below the mount as its original, or one more segment in front (the git
+ * ref).
  *
  * @param coveredBy Returns the address of the mount in which a search covers a URI, or `undefined`.
  */
@@ -75,7 +74,6 @@ interface Ranked {
   readonly freshness: ContextFreshness
 }
 
-/** Number of resources examined before the task yields to the event loop. */
 const slice = 1024
 
 /** Finds the candidates, and scores them. */
@@ -105,10 +103,9 @@ export async function rankAll(
     if (isWanted(resource)) resources.push(resource)
   }
 
-  // A pinned resource is wanted in any mount and for any audience.
   const bySpelling = await findPinned(view, pins.map(pinUri), allResources.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
-  // Read pins first, so that other reads do not use up the limit of bytes.
+  // Pins are read first, so that other reads do not use up the limit of bytes.
   await reader.read([...required.keys()])
 
   const terms = new Set(queryTerms(query))
@@ -127,7 +124,7 @@ export async function rankAll(
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
 
-  // A copy is shown only if its original was not found, and is not required.
+  // A copy is left out if its original was found or is required.
   const hitUris = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
   const isDouble = (uri: string) => {
     const original = originals.get(uri)

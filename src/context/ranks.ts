@@ -1,9 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** A token of an encoding: its text, or its bytes if they are not text. An unused token is a hole. */
 type EncodedToken = string | readonly number[] | undefined
 
-/** The tokens of an encoding by rank: the number of bytes of each, 0 for a hole; and the bytes of all of them, one after the other. */
+/** The tokens of an encoding by rank: the number of bytes of each, 0 for a hole; and their bytes, one after the other. */
 interface TokenList {
   readonly lengths: Uint8Array
   readonly bytes: Uint8Array
@@ -26,9 +25,8 @@ function parseTokenFile(file: Buffer): TokenList {
 const slice = 16_384
 
 /**
- * Builds the table of the ranks of tokens in the order of merging, by their bytes as characters from 0 to 255.
- *
- * A hash table with open addressing in typed arrays: a Map of 200,000 strings takes more memory, and all of it on the heap.
+ * Builds the table of the ranks of tokens, by their bytes as characters from 0 to 255. A hash table with open addressing in typed arrays
+ * takes less memory than a Map of 200,000 strings.
  *
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */

@@ -101,9 +101,9 @@ export function createContextReader(
       if (memory === undefined) return
       for (const resource of resources) if (resource.version !== undefined) resourcesByUri.set(resource.uri, resource)
     },
-    /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
+    /** Returns readings in the order of the URIs; `undefined` beyond the limit of bytes. */
     read: async (uris: readonly string[]): Promise<readonly (ReadOutcome | undefined)[]> => {
-      // The search for words does not read documents, because each of them takes about a second. Documents that were chosen are read here.
+      // The search for words does not read documents, because extraction is slow. Documents that were chosen are read here.
       readsDocuments = true
       for (const uri of uris) {
         const before = outcomes.get(uri)
@@ -113,8 +113,7 @@ export function createContextReader(
       return uris.map((uri) => outcomes.get(uri))
     },
     /**
-     * Like `read`, but skips cached resources, and the texts of documents. Cached resources count as read, so that the limit has
-     * the same effect with and without the cache.
+     * Like `read`, but skips cached resources, and the texts of documents.
      *
      * @param unitsOf The length of a cached text, in UTF-16 units. `undefined`: it is not cached.
      */
@@ -185,7 +184,7 @@ async function readContentText(
   return isText(bytes) ? Buffer.from(bytes).toString('utf8') : { fault: 'not-text' }
 }
 
-/** Ends a stream that is not read to its end: it would keep a file or connection open. */
+/** Ends a stream that is not read to its end. */
 async function leave(stream: AsyncIterable<Uint8Array>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.()
 }

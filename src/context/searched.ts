@@ -23,7 +23,7 @@ export interface SearchOutcome {
   /** The documents found by each search, best first, with the scores of their best hits. */
   readonly lists: readonly (readonly ScoredDocument[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
-  /** Resources of the hits, as the search describes them: a listing that was cut may not contain them. */
+  /** Resources of the hits, as the search describes them. */
   readonly resources: readonly Resource[]
   /** The addresses of the mounts that are covered completely by a search that answered. */
   readonly covered: readonly string[]
@@ -41,7 +41,7 @@ function searchable(query: string): string {
   return text
 }
 
-/** Queries every search of the view. If a search does not answer, a note says so, and its mounts are searched in another way. */
+/** Queries every search of the view. If one does not answer, a note says so. */
 export async function searchAll(
   view: View,
   query: string,
@@ -97,7 +97,7 @@ async function tryReadText(view: View, uri: () => string, options: { readonly si
   }
 }
 
-/** Returns the addresses that a search covers: its own, and those of the mounts whose index is current. In other mounts it may miss documents. */
+/** Returns the addresses that a search covers: its own, and those of the mounts whose index is current. */
 function coveredBy({ address }: SearchMount, status: string | undefined): readonly string[] {
   const searchStatus = status === undefined ? undefined : parseSearchStatus(status)
   const current = (searchStatus?.mounts ?? []).filter(({ state }) => state === 'current')
@@ -121,7 +121,7 @@ interface ListedResources {
   readonly notes: readonly string[]
 }
 
-/** Lists the resources of a view, without directories, in its order, up to a limit, each once. */
+/** Lists the resources of a view, without directories, up to a limit, each once. */
 export async function listAll(view: View, limits: ContextLimits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
@@ -168,17 +168,13 @@ export interface FusedDocument {
   readonly because: string
 }
 
-/** Exponent of the sum of scores of a resource, relative to the best sum, because scores of BM25 fall off slowly. Figures: decision 21. */
+/** Exponent of the sum of scores of a resource, relative to the best sum. Figures: decision 21. */
 const power = 2
-/**
- * Factor for a history of changes, which names everything and seldom answers a question. It does not apply if the query names the history.
- * Figures: decision 21.
- */
+/** Factor for a history of changes, unless the query names it. Figures: decision 21. */
 const ofHistory = 0.25
 const dayMs = 86_400_000
 const defaultHalfLifeMs = 30 * dayMs
 
-/** The sums of the weighted scores of each resource. */
 export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
   const sums = new Map<string, number>()
   for (const { entries, weight } of lists)
@@ -219,10 +215,7 @@ export function compareUris(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/**
- * Scores a resource: its relevance, times further factors. Each of these has a floor, so that an old resource or one of low priority
- * can still win by its text; unknown values change nothing.
- */
+/** Scores a resource: its relevance, times further factors. Each of these has a floor; unknown values change nothing. */
 export function scoreResource(
   { uri, priority, modified }: Resource,
   {

@@ -13,7 +13,7 @@ export const testFileGlobs = [
 ]
 const isTestPath = compileGlobs(testFileGlobs)
 
-/** The score of a test is at most this share of that of its source: a whole test often takes more tokens than the source. */
+/** The score of a test is at most this share of that of its source. */
 const share = 0.5
 
 /**

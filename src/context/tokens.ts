@@ -9,22 +9,18 @@ import type { TokenRanks } from './ranks.ts'
 /** A tokenizer of language models, by its name in tiktoken. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
 
-/** The tokenizers in which tokens can be counted. */
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
 
-/** Loads node:crypto at its first use: a server starts with this module, and counts tokens later. */
+/** Loads node:crypto at its first use, because a server starts with this module. */
 function hashText(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text.toWellFormed()).digest('base64')
 }
 
-/** Counts tokens exactly. */
 export interface TokenCounter {
   readonly encoding: Encoding
   /**
-   * Returns the number of tokens of a text. Text that looks like a special token counts as plain text, and a lone surrogate as
-   * U+FFFD, which is sent in its place. The time is in proportion to the length, even of a run without a boundary, and it
-   * yields to the event loop.
+   * Returns the number of tokens of a text. Text that looks like a special token counts as plain text, and a lone surrogate as U+FFFD.
    *
    * @param most If there are more tokens than this, it may stop, and return any greater number.
    * @throws ResourceError `too-large` for a text of more than {@link maxCounted} UTF-16 units; `unavailable` once aborted.
@@ -78,7 +74,7 @@ async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
 }
 
 function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): TokenCounter {
-  /** The number of tokens of each ASCII piece. A piece is short, so its tokens are counted without a pause. */
+  /** The number of tokens of each ASCII piece. */
   const tokensOf = new Uint8Array(remembered.pieces)
   const pieces = createTextInterner(remembered.pieces, remembered.units, (piece, number) => {
     tokensOf[number] = mergeShort(piece, ranks)
@@ -97,8 +93,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
   }
 
   function* steps(text: string, most: number): Generator<void, number> {
-    // Use an own copy, because a regular expression with state stores its position. Every character belongs to a piece, so `test` finds the
-    // end of the next piece, without creating an object.
+    // A copy, because a regular expression with the flag `g` or `y` stores its position.
     const regExp = new RegExp(pattern.source, pattern.flags)
     let count = 0
     let position = 0
@@ -154,11 +149,10 @@ function asciiHashOf(text: string, start: number, end: number): number | undefin
 const shortBytes = 64
 const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 
-/** Counts the tokens of a short piece by the plain algorithm, which takes the least time for short pieces, and no memory. */
+/** Counts the tokens of a short piece by the plain algorithm. */
 function mergeShort(piece: string, ranks: TokenRanks): number {
   if (ranks.get(piece) !== undefined) return 1
   let count = piece.length
-  /** The rank of the pair that begins at a token. */
   const look = (start: number) => {
     const middle = endOf[start] ?? 0
     rankOf[start] = middle < piece.length ? (ranks.get(piece, start, endOf[middle]) ?? -1) : -1
@@ -185,12 +179,8 @@ function mergeShort(piece: string, ranks: TokenRanks): number {
 const span = 2 ** 24
 
 /**
- * Counts the tokens into which byte pair encoding splits a long piece, given as its bytes. The pair of the lowest rank is merged
- * first; of several such pairs, the first one. The plain algorithm examines all pairs for each merge, so a run without a
- * boundary takes time in proportion to the square of its length. Here the pairs wait in a heap, which gives the same merges and
- * the same count.
- *
- * It yields now and then, so that the caller can continue it later.
+ * Counts the tokens into which byte pair encoding splits a long piece, given as its bytes. The pairs wait in a heap, because the plain
+ * algorithm takes time in proportion to the square of the length. It yields now and then, so that the caller can continue it later.
  */
 export function* mergeSteps(piece: string, ranks: TokenRanks): Generator<void, number> {
   if (ranks.get(piece) !== undefined) return 1
@@ -200,7 +190,6 @@ export function* mergeSteps(piece: string, ranks: TokenRanks): Generator<void, n
   const rankAt = new Int32Array(size).fill(-1)
   const heap = createHeap<number>((a, b) => a < b)
   let count = size
-  /** Looks up the pair that begins at a token. */
   const look = (start: number) => {
     const middle = next[start] ?? size
     const end = middle < size ? (next[middle] ?? size) : size

@@ -21,14 +21,13 @@ export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | '
 /** Maximum number of contexts assembled at once. Each keeps its readings in memory. */
 const atOnce = 2
 
-/** Creates the semaphore that several tools share, so that callers take turns whichever tool they call. */
 export function createAssembleTurns(): FairSemaphore {
   return createFairSemaphore(atOnce)
 }
 
 /**
- * The tool `assemble_context`: assembles the resources of a view that help with a query, within a budget of tokens. The code that
- * assembles is loaded at the first call. The tool reads through the view, so nobody sees more through it.
+ * The tool `assemble_context`: assembles the resources of a view that help with a query, within a budget of tokens. It reads through the
+ * view, so nobody sees more through it.
  */
 export function createAssembleTool(view: View, options: AssembleToolOptions = {}): Tool {
   const { turns = createAssembleTurns(), now = Date.now, changes, limits, memoryOf = createReadingCaches() } = options
@@ -58,7 +57,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
         })
       } catch (error) {
         if (signal.aborted) throw abortedError()
-        // The message may name the resources to the model, because the model named them itself.
+        // The model named these resources itself, so the message may name them.
         if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
         throw error
       }
@@ -181,7 +180,6 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   ...freshnessSchema,
 })
 
-/** A fair semaphore: shares take turns, however many tasks each brings. */
 interface FairSemaphore {
   /**
    * Runs a task when its turn comes.

@@ -17,10 +17,8 @@ export const levels: readonly Level[] = ['link', 'outline', 'windows', 'full']
 
 export type Format = 'markdown' | 'xml' | 'json' | 'mcp'
 
-/** The formats of a context. */
 export const formats: readonly Format[] = ['markdown', 'xml', 'json', 'mcp']
 
-/** A required resource, and its level: by default `full`. */
 export interface Pin {
   readonly uri: string
   readonly level?: Level
@@ -31,15 +29,13 @@ export interface AssembleOptions {
   readonly query?: string
   readonly pins?: readonly (string | Pin)[]
   /**
-   * URIs that never appear, even if they are pinned. A URI that ends in `/` stands for everything below it. A text with an asterisk is a
+   * URIs that are left out, even if they are pinned. A URI that ends in `/` stands for everything below it. A text with an asterisk is a
    * glob, over the paths in all mounts, or below the scheme and host that it names.
    */
   readonly excludes?: readonly string[]
-  /** Takes only the pins: nothing is searched, and resources of priority 1 are not required. */
+  /** Takes only the pins, without a search. */
   readonly pinsOnly?: boolean
-  /** The addresses of the mounts to use. By default all. A pin may be in another mount. */
   readonly mounts?: readonly string[]
-  /** Maximum number of tokens of the text. */
   readonly budget: number
   /** The share of the budget that stays free, from 0 to 0.5, because other models count differently. By default 0.03. */
   readonly reserve?: number
@@ -53,13 +49,11 @@ export interface AssembleOptions {
   readonly countLevels?: boolean
   /** The time from which the ages of resources count, in milliseconds since 1970. The same time gives the same answer. */
   readonly now: number
-  /** The age at which the recency of a resource has halved, in milliseconds. By default 30 days. */
   readonly halfLife?: number
   /** How often a resource was changed, if known. */
   readonly changes?: (uri: string) => number | undefined
   /**
-   * The `manifest` of an earlier context. The front of its text stays the same, as far as that costs little, so that prompt
-   * caches apply. That front comes before better candidates.
+   * The `manifest` of an earlier context. The front of its text stays the same, as far as that costs little, so that prompt caches apply.
    */
   readonly earlier?: readonly ManifestEntry[]
   readonly limits?: Partial<ContextLimits>
@@ -113,12 +107,10 @@ export interface Factor {
 }
 
 export interface Explanation {
-  /** The product of the factors. */
   readonly score: number
   readonly factors: readonly Factor[]
 }
 
-/** A resource that may become part of the context. */
 export interface Candidate {
   readonly resource: Resource
   readonly explanation: Explanation
@@ -138,18 +130,15 @@ export type LevelTokens = Readonly<Partial<Record<Level, number>>>
 
 export interface AssembledItem {
   readonly uri: string
-  /** The resource, as it was listed or found. */
   readonly resource: Resource
   readonly level: Level
-  /** Tokens of the part of the text that this item takes. The sum over all items, plus the frame, is the whole. */
+  /** Tokens of the part of the text that this item takes. */
   readonly tokens: number
   readonly required: boolean
   /** Number of different words of the query in the best section of the resource; 0 if the resource was not read. */
   readonly matched: number
-  /** Tokens at every level. Set if the option `countLevels` is set. */
   readonly levels?: LevelTokens
   readonly explanation: Explanation
-  /** Sentences about the item for the caller, such as how it was shortened. */
   readonly notes: readonly string[]
 }
 
@@ -157,8 +146,7 @@ export interface OmittedItem {
   readonly uri: string
   /**
    * `budget`: the resource did not fit. `count`: the maximum number of resources was reached, or this one ranks too low to be tried.
-   * `duplicate`: the resource `of` has nearly the same text. `unreadable`: the resource could not be read, and a link to it did not fit
-   * either.
+   * `duplicate`: the resource `of` has nearly the same text. `unreadable`: the resource could not be read.
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
   readonly of?: string
@@ -167,7 +155,7 @@ export interface OmittedItem {
   readonly explanation: Explanation
 }
 
-/** A resource of a context and its state when it was read, so that the context can be reproduced. */
+/** A resource of a context and its state when it was read. */
 export interface ManifestEntry {
   readonly uri: string
   readonly level: Level
@@ -176,7 +164,6 @@ export interface ManifestEntry {
   readonly sha256?: string
   /** The contained lines, from 1, both inclusive. Absent unless the level is `windows`. */
   readonly ranges?: readonly LineRange[]
-  /** Time of the last modification (RFC 3339). */
   readonly modified?: string
   readonly version?: string
   /** The first 16 hexadecimal digits of the SHA-256 of the context from its beginning to the end of this resource. */
@@ -202,14 +189,12 @@ export interface Assembled {
   readonly reusedPrefixTokens?: number
   /** Reasons why there may be more to find, or why a text is missing. */
   readonly notes: readonly string[]
-  /** How up to date the searched indexes were. */
   readonly freshness: ContextFreshness
 }
 
 /** The members of the answers of searches that say how up to date the answers are. */
 export type ContextFreshness = Pick<SearchAnswer, 'asOf' | 'pending' | 'fresh' | 'partial'>
 
-/** A content block, as in prompts and results of tools of the Model Context Protocol. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
   | {

@@ -3,10 +3,7 @@ import { sectionStartsIn } from '../text/structure.ts'
 import { createTermCount } from '../text/words.ts'
 import type { LineRange } from './types.ts'
 
-/**
- * BM25 over the sections of one text; `least`: minimum rarity of a term. The best hit of a search counts as much as the best section,
- * the second hit half as much, the third a third.
- */
+/** BM25 over the sections of one text; `least`: minimum rarity of a term. */
 const windowBm25 = { k1: 1.2, b: 0.5, least: 0.2 }
 
 interface Windows {
@@ -80,7 +77,7 @@ function written(lines: readonly string[], ranges: readonly LineRange[]): string
     .join('\n…\n')
 }
 
-/** Scores the sections against each other: the rarity of a word among the sections tells which of them are about it. */
+/** Scores the sections of a text against each other. */
 function scored(sections: readonly Section[], terms: ReadonlySet<string>, ranges: readonly LineRange[]): Block[] {
   const average = Math.max(
     1,
@@ -123,7 +120,6 @@ const sectionBm25 = { k1: 1.2, b: 0.75, averageLength: 120 }
 const above = /^\s*(?:\/\/|\/\*|\*|#(?!\s*(?:include|define|if|end))|@|"""|--)/
 
 export interface Section extends LineRange {
-  /** Length of the section as it is shown, in UTF-16 units. */
   readonly units: number
   readonly found: TermCounts
 }
@@ -134,7 +130,7 @@ interface Sectioned {
   readonly mimeType: string | undefined
 }
 
-/** Caches for the terms of one query: words repeat in other texts, and a text is ranked before its windows are made. */
+/** Caches for the terms of one query: words repeat in other texts. */
 interface QueryCaches {
   readonly count: ReturnType<typeof createTermCount>
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>

@@ -6,10 +6,7 @@ import { impactOf, rarityOf } from '../text/relevance.ts'
 import { countGroups, documentTermLevels, documentTermPrefix, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
-/**
- * A query of several words ranks documents first: hardly a passage has many of its words, but a document with the words in several
- * places is about them. Figures: decision 12.
- */
+/** A query of several words ranks documents first: few passages have many of its words. Figures: decision 12. */
 const long = {
   /** Minimum number of different words of a query that ranks documents. */
   words: 3,
@@ -39,7 +36,7 @@ export interface RankedDocuments {
   readonly paths: ReadonlyMap<string, number>
 }
 
-/** The words of a query that ranks documents, without light ones. Empty: the query has too few words, or documents have too few passages on average. */
+/** The words of a query that ranks documents, without light ones; empty if the query does not rank documents. */
 export function documentWords(
   terms: readonly RatedTerm[],
   { texts, parts }: { readonly texts: number; readonly parts: number },
@@ -106,7 +103,7 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
   return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative), 0)
 }
 
-/** Returns the words with their rarity, by the number of documents with each. Only the rarest words are returned, up to the limit of occurrences. */
+/** Returns the rarest words with their rarity by the number of documents, up to the limit of occurrences. */
 async function rated(
   texts: Texts,
   words: readonly RatedTerm[],

@@ -13,7 +13,7 @@ import type { Texts } from '../store/index.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {
-  /** The name of the model at the service. With another model, all vectors are created again. */
+  /** The name of the model at the service. */
   readonly model: string
   /** Time-out of one request, in milliseconds. By default 10,000; for a query 1000. */
   readonly timeoutMs?: number
@@ -29,15 +29,14 @@ export type EmbedderOptions = ServiceNetwork & {
         readonly ollama: { readonly url: string }
       }
     | {
-        /** A model in this process, by the package @huggingface/transformers, which users install beside hikidashi. */
+        /** A model in this process, by the package @huggingface/transformers, which users install themselves. */
         readonly local: {
-          /** The folder of the models. If it is given, no model is downloaded. */
+          /** The folder of the models. With it, no model is downloaded. */
           readonly folder?: string
         }
       }
   )
 
-/** Makes vectors of texts, all with the same number of dimensions. */
 interface Embedder {
   readonly model: string
   /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws other errors. */
@@ -55,8 +54,8 @@ const maxBytes = 64 * 1024 * 1024
 const timeoutsMs = { query: 1000, passage: 10_000 } as const
 
 /**
- * Creates the source of vectors. A service may be at the address in its URL, at `localhost` if that is its host, on the
- * internet, and in `allowAddresses`: see {@link createServiceGuard}. Redirects are not followed.
+ * Creates the source of vectors. A service may be at the address in its URL, at `localhost` if that is its host, on the internet, and in
+ * `allowAddresses`: see {@link createServiceGuard}. Redirects are not followed.
  *
  * @throws ResourceError `invalid` for an invalid URL, and for a local model whose package is not installed.
  */
@@ -180,7 +179,7 @@ function checked(vectors: unknown, count: number): readonly (readonly number[])[
   return vectors
 }
 
-/** Whether the passages of a text count, by the id of the text. Other passages are left out before the nearest are chosen. Undefined: all count. */
+/** Whether the passages of a text count, by the id of the text. Undefined: all count. */
 type Has = ((text: number) => boolean) | undefined
 
 /** Returns the ids of the passages with the nearest meaning, nearest first. Empty if the vector of the text is unknown at the moment. */
@@ -189,7 +188,6 @@ type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readon
 /** A second ranking, by vectors. */
 export interface VectorRanking {
   readonly nearest: Nearest
-  /** Weight of this ranking in the fusion with the ranking by words, from 0 to 1. */
   readonly weight: number
 }
 
@@ -272,13 +270,9 @@ interface Extract {
   dispose(): Promise<unknown>
 }
 
-/**
- * The package is large and not a dependency: users install it themselves. The name is a variable, so that no compiler resolves
- * it.
- */
+/** Users install the package themselves. The name is a variable, so that no compiler resolves it. */
 const packageName: string = '@huggingface/transformers'
 
-/** @throws ResourceError `invalid` if the package is not installed. */
 async function createLocalEmbedder(model: string, { folder }: { readonly folder?: string }): Promise<Embedder> {
   const library = (await import(packageName).catch(() => undefined)) as Transformers | undefined
   if (library === undefined)

@@ -6,8 +6,8 @@ import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank
 import { fuseRanks, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
- * Pseudo relevance feedback: the words that the best passages share are added to the query for a second ranking. It changes only what
- * follows the first `after` passages. A passage with no word of the query itself is no hit. Figures: decision 12.
+ * Pseudo relevance feedback: the words that the best passages share are added to the query for a second ranking. It changes what follows
+ * the first `after` passages. Figures: decision 12.
  */
 const feedback = {
   /** Number of best passages whose order stays. */
@@ -35,7 +35,6 @@ interface Expanding extends Ranking {
   readonly among?: TextSet
 }
 
-/** Number of best hits that feedback leaves in place. */
 export const unchangedHits = feedback.after
 
 /** Adds the words of the best passages to those of a query. Undefined: the passages share no words that are rare enough. */
@@ -64,7 +63,7 @@ export async function expandQuery(
   return { ranker: createRanker([...own, ...others]), counts: [...counts, ...more.map(({ count }) => count)] }
 }
 
-/** Fuses the passages after the best ones with those of a second ranking. Their scores are at most the score of the last of the best. */
+/** Fuses the passages after the best ones with those of a second ranking. */
 export function fuseTail(ranked: readonly ScoredPassage[], second: readonly ScoredPassage[]): readonly ScoredPassage[] {
   const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
   const last = ranked[feedback.after - 1]?.score ?? 0
@@ -117,8 +116,7 @@ function derivedFrom(word: string): { readonly base: string; readonly words: rea
 }
 
 /**
- * Adds to each rare word of a query the words of the index that are derived like it. A form that is more frequent than the word
- * counts less.
+ * Adds to each rare word of a query the words of the index that are derived like it.
  *
  * @param counts The number of passages with each term.
  * @param parts The number of all passages.

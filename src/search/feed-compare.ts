@@ -35,9 +35,7 @@ const pageSize = 1000
 /** Number of consecutive failures of documents after which the source itself counts as unavailable. */
 const mostFailures = 20
 
-/** Writes documents of a mount into the index, and removes them. */
 function createIndexWriter({ mount, index, log, counts, gaps }: FeedParts) {
-  /** Writes documents into the index. Returns how many were written. */
   const write = async (documents: readonly SearchDocument[]): Promise<number> => {
     try {
       if (documents.length > 0) await index.put(documents)
@@ -53,7 +51,6 @@ function createIndexWriter({ mount, index, log, counts, gaps }: FeedParts) {
   }
   return {
     write,
-    /** Writes documents, counts them, and records which of them are incomplete. */
     put: async (documents: readonly SearchDocument[]): Promise<void> => {
       const count = await write(documents)
       for (const document of documents) gaps.noteText(document)
@@ -89,7 +86,6 @@ function createRenewal(feed: FeedParts, writer: IndexWriter) {
     }
   }
 
-  /** Indexes the current documents at these paths. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const goneUris: string[] = []
     const uris = counts.isTotalKnown() ? paths.filter((path) => !counts.isCompared(path)).map(mount.uriOf) : []
@@ -109,7 +105,7 @@ function createRenewal(feed: FeedParts, writer: IndexWriter) {
     await writer.remove(goneUris)
     const documents = searchDocuments.filter((one) => one !== undefined && one !== 'later')
     await writer.put(documents)
-    // A document that cannot be read now may or may not be in the index, so these are counted there.
+    // A document that cannot be read now may or may not be in the index.
     const isKnown = !searchDocuments.includes('later')
     const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countIndexed(index, uris)
     counts.addToTotal(after - before)
@@ -235,7 +231,7 @@ export function createComparer(feed: FeedParts) {
       const goneUris = [...indexedVersions.keys()].filter((uri) => !touched.has(uri))
       for (let at = 0; at < goneUris.length; at += pageSize) await writer.remove(goneUris.slice(at, at + pageSize))
       await readChanged()
-      // Documents may have come and gone since they were listed: only the index knows how many there are.
+      // Documents may have come and gone since they were listed.
       const isSame = !isChanged && entryCount > 0 && goneUris.length + touched.size === 0
       const now = isSame ? comparison.known : await countIndexedBelow(index, mount.uriOf(directory), signal)
       counts.end(comparison, now)

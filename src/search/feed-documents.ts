@@ -9,12 +9,11 @@ import type { Scrubber } from '../core/scrub.ts'
 import { documentFormatOf, scanFault, scanWaitingFault } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
-/** Settings for reading the documents of one mount. */
 export interface ReadingSettings {
   readonly mount: MountReader
-  /** Key of the reading settings. Documents that were read with another key are read again. */
+  /** Documents that were read with another key are read again. */
   readonly way: string
-  /** Maximum length of the indexed beginning of a text, in bytes (default: `defaultIndexedBytes`). */
+  /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
   /** Line counts of logs, by path, from earlier readings: a log mostly grows at its end. */
@@ -24,7 +23,7 @@ export interface ReadingSettings {
   readonly signal: AbortSignal
 }
 
-/** The end of the version of a document of which only the beginning is indexed. The document is read again if `maxBytes` changes. */
+/** The end of the version of a document of which only the beginning is indexed. */
 function cutMark(maxBytes: number): string {
   return `+${maxBytes}`
 }
@@ -35,8 +34,8 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
 }
 
 /**
- * Marks at the end of the indexed version of a document with pages that hold only pictures or unreadable text. `unread`: the pages are not read.
- * `waiting`: OCR will read them. The version with this mark never equals that of the entry, so the document is read again.
+ * Marks at the end of the indexed version of a document with pages that hold only pictures or unreadable text. `unread`: the pages are not
+ * read. `waiting`: OCR will read them, so the document is read again.
  */
 const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
 
@@ -56,10 +55,7 @@ export function isVersionOf(version: string, entry: Entry, { way, maxBytes }: Re
 
 type WayOf = Pick<ReadingSettings, 'way' | 'maxBytes'>
 
-/**
- * Returns a digest of the version and the facts of a document, which changes with them. Undefined when the source has neither version nor
- * time: the document then has to be read to detect changes.
- */
+/** Returns a digest of the version and the facts of a document. Undefined when the source has neither version nor time. */
 function documentStamp({ path: _, icons: __, description: ___, ...entry }: Entry, way: string): string | undefined {
   const { version, size, modified, ...facts } = entry
   if (version === undefined && modified === undefined) return undefined
@@ -71,7 +67,7 @@ export function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 27)
 }
 
-/** Whether a document belongs to the mount at an address. No searched mount lies in another, so at most one address matches. */
+/** Whether a document belongs to the mount at an address. No searched mount lies in another. */
 export function isInMount(uri: string, address: string): boolean {
   return uri === address || uri.startsWith(`${address}/`)
 }
@@ -81,10 +77,10 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
   return documentFormatOf(path, mimeType) !== undefined
 }
 
-/** The version of a document that is indexed only by name. It differs from every stamp, because the text is still to be read. */
+/** The version of a document that is indexed only by name. It differs from every stamp. */
 export const nameOnlyVersion = 'name'
 
-/** A document without its text, which can be found by its path and title until it is read. */
+/** A document without its text, which is found by its path and title. */
 export function documentWithoutText(
   entry: Entry,
   reading: Pick<ReadingSettings, 'mount' | 'scrubber'>,
@@ -140,7 +136,6 @@ const binary =
 
 interface IndexedText {
   readonly text: string
-  /** Whether the document has more text, which is not indexed. */
   readonly isCut: boolean
   /** Number of the first indexed line. Default 1. */
   readonly firstLine?: number
@@ -150,7 +145,7 @@ interface IndexedText {
 
 const noText: IndexedText = { text: '', isCut: false }
 
-/** The text of a document; empty if it has none, or is not readable as text: then only its path and title can be found. */
+/** The text of a document; empty if it has none, or is not readable as text. */
 async function readIndexedText(entry: Entry, reading: ReadingSettings): Promise<IndexedText> {
   const { path, mimeType = '', size } = entry
   const { mount, maxBytes, onRead, signal } = reading
@@ -205,7 +200,7 @@ export function isLog(path: string): boolean {
   return /\.(?:log|out|err|jsonl|ndjson)(?:\.\d+)?$/i.test(path)
 }
 
-/** The number of lines before a position of a log, and the bytes before that position, which show that it is the same log. */
+/** The number of lines before a position of a log, and the bytes before that position, by which the log is recognized. */
 interface LineCount {
   readonly position: number
   readonly lines: number
@@ -256,7 +251,7 @@ async function readLogEnd(
   return { text: end.text.slice(firstBreak + 1), isCut: true, firstLine: lines + (firstBreak === -1 ? 1 : 2) }
 }
 
-/** Reads as much of the beginning as the index takes, or as the source reads at once if that is less. */
+/** Reads the beginning of a text, as much as the index takes or the source gives at once. */
 async function readBeginning(
   mount: MountReader,
   path: string,
@@ -308,7 +303,6 @@ const incompleteBytes = 3
 function decodeText(bytes: Buffer): string {
   if (!isTextHead(bytes.subarray(0, headBytes))) return ''
   try {
-    // A character that was cut at the end is not an encoding error.
     return new TextDecoder('utf-8', { fatal: true }).decode(beforeNul(bytes), { stream: true })
   } catch {
     return ''
@@ -327,12 +321,11 @@ async function readFirstBytes(stream: AsyncIterable<Uint8Array>, maxBytes: numbe
 }
 
 /**
- * Limits from which waiting documents are written: their number, their UTF-16 units, and the time since the last write began. Many
- * documents in one write cost less, but searches wait for the write. By the time, a document of a slow source is soon found.
+ * Limits from which waiting documents are written: their number, their UTF-16 units, and the time since the last write began, in
+ * milliseconds. Many documents in one write cost less, but searches wait for the write.
  */
 const together = { documents: 64, units: 128 * 1024, ms: 200 }
 
-/** Writes documents while the next ones are read. */
 export function createBatchWriter(write: (documents: readonly SearchDocument[]) => Promise<void>) {
   let waiting: SearchDocument[] = []
   let units = 0
@@ -365,7 +358,7 @@ export function createBatchWriter(write: (documents: readonly SearchDocument[]) 
       await writing
       writing = undefined
     },
-    /** Resolves when no write is under way; waiting documents stay unwritten. It does not reject. */
+    /** Resolves when no write is under way. It does not reject. */
     settled: async (): Promise<void> => {
       await writing?.catch(() => {})
     },

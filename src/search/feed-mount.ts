@@ -11,7 +11,7 @@ import type { SearchIndex } from './search-index.ts'
 
 export interface MountFeedOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
-  /** Maximum length of the indexed beginning of a text, in bytes. Default 8 MiB. */
+  /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes: number
   /** Interval of comparisons if the source cannot report changes, in milliseconds. Default 60,000. */
   readonly intervalMs: number
@@ -27,9 +27,8 @@ const maxWaitMs = 60_000
 const defaultWindow = 50_000
 
 /**
- * Keeps the index of a mount equal to its source: compares the listing with the index, reads new and changed documents, and then
- * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
- * the index because a source does not answer.
+ * Keeps the index of a mount equal to its source: compares the listing with the index, reads new and changed documents, and then follows
+ * announced changes. Temporary failures are retried; nothing is removed from the index because a source does not answer.
  */
 export function createMountFeed(options: MountFeedOptions) {
   const { mount, intervalMs, window = defaultWindow, log } = options
@@ -74,7 +73,6 @@ export function createMountFeed(options: MountFeedOptions) {
     return mount.lookedAt() ?? heardAt
   }
 
-  /** Works until the signal aborts. */
   const run = async (signal: AbortSignal): Promise<void> => {
     let waitMs = firstWaitMs
     tasks.hear([{}])
@@ -120,12 +118,11 @@ export function createMountFeed(options: MountFeedOptions) {
     /**
      * Returns how far the index is behind the source.
      *
-     * @param isCounted Whether a path counts. With this test, the number is unknown during a comparison. By default all paths count.
+     * @param isCounted Whether a path counts. By default all paths count.
      */
     freshnessOf,
     /**
-     * Indexes every change that was finished before the call, as far as the source promises to report it or lists it. Resolves to
-     * whether that succeeded.
+     * Indexes every change that was finished before the call, as far as the source reports or lists it. Resolves to whether that succeeded.
      */
     catchUp: async (signal: AbortSignal): Promise<boolean> => {
       tasks.due(false)

@@ -6,7 +6,6 @@ import type { SearchDocument } from './search-index.ts'
 /** A running comparison of a directory (`''`: everything) with its documents in the index. */
 export interface Comparison {
   readonly directory: string
-  /** Number of its documents in the index when it began. */
   readonly known: number
   /** Number of documents that were compared. */
   looked: number
@@ -21,7 +20,6 @@ export function createFeedCounts() {
   let indexed = 0
   let comparison: Comparison | undefined
   return {
-    /** Number of documents that were written into the index. */
     indexed: () => indexed,
     addIndexed: (count: number): void => {
       indexed += count
@@ -33,7 +31,7 @@ export function createFeedCounts() {
     addToTotal: (count: number): void => {
       if (total !== undefined) total += count
     },
-    /** Whether a path lies in the directory that is being compared. Its documents are counted when the comparison ends. */
+    /** Whether a path lies in the directory that is being compared. */
     isCompared: (path: string) => comparison !== undefined && path.startsWith(comparison.directory),
     begin: (directory: string, indexedCount: number): Comparison => {
       comparison = { directory, known: indexedCount, looked: 0 }
@@ -45,7 +43,7 @@ export function createFeedCounts() {
       else if (total !== undefined) total += now - known
       comparison = undefined
     },
-    /** Returns the number of compared documents, and of all if it is known. Those outside of a compared directory count as compared. */
+    /** Returns the number of compared documents, and of all if it is known. */
     progress: (): { readonly looked: number; readonly of?: number } => {
       if (comparison === undefined) return total === undefined ? { looked: 0 } : { looked: total, of: total }
       const { directory, known, looked, of } = comparison
@@ -62,7 +60,7 @@ export type FeedCounts = ReturnType<typeof createFeedCounts>
 export function createGapTracker({ maxBytes, maxParts }: { readonly maxBytes: number; readonly maxParts: number }) {
   /** Paths of the entries of which some parts are not indexed. */
   const cutEntries = new Set<string>()
-  /** URIs of the entries without parts of which only the first page is indexed: a table without a key cannot be paged through. */
+  /** URIs of the entries without parts of which only the first page is indexed. */
   const firstPages = new Set<string>()
   /** URIs of the documents of which only the beginning is indexed. */
   const cutTexts = new Set<string>()

@@ -13,7 +13,6 @@ interface PartsOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber
   readonly keep: (documents: readonly SearchDocument[]) => Promise<number>
 }
 
-/** Result of indexing the parts of one entry. */
 interface PartsFed {
   readonly looked: number
   readonly indexed: number
@@ -21,7 +20,6 @@ interface PartsFed {
   readonly isCut: boolean
 }
 
-/** Number of parts indexed at once. */
 const batchSize = 200
 
 /**
@@ -68,7 +66,7 @@ function partDocument(
   }
 }
 
-/** An entry whose parts are indexed. Only its name is indexed, because its text is that of its parts. */
+/** An entry whose parts are indexed. Only its name is indexed. */
 export function documentWithParts(
   entry: Entry,
   options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
@@ -125,11 +123,10 @@ export async function countIndexedBelow(index: SearchIndex, base: string, signal
   return count
 }
 
-/** Number of names indexed at once. */
 const nameBatchSize = 500
 
 /**
- * Indexes names, so that documents can be found by path and title before their texts are read, which takes longer.
+ * Indexes names, so that documents can be found by path and title before their texts are read.
  *
  * @param keep Writes documents into the index.
  */
@@ -148,7 +145,7 @@ export function createNameIndexer(
   }
   return {
     put: putNames,
-    /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
+    /** Indexes the names of the new entries of a directory after a path. */
     putBehind: async (directory: string, path: string, versions: Map<string, string>, signal: AbortSignal) => {
       let fresh: Entry[] = []
       const putFresh = async () => {
@@ -173,7 +170,7 @@ const mostPaths = 20_000
 export function createTasks() {
   const paths = new Map<string, number>()
   const directories = new Map<string, number>()
-  /** Documents that could not be read, each with the time of its first failure. They wait for `due`. */
+  /** Documents that could not be read, each with the time of its first failure. */
   const waitingPaths = new Map<string, number>()
   /** The work that was taken and is not done yet. */
   const currentWork = new Map<string, number>()
@@ -189,7 +186,6 @@ export function createTasks() {
       }
       wake()
     },
-    /** Takes documents, at most `most`. */
     take: (most: number): readonly string[] => {
       const some = [...paths].slice(0, most)
       for (const [path, time] of some) {
@@ -198,7 +194,7 @@ export function createTasks() {
       }
       return some.map(([path]) => path)
     },
-    /** Takes a directory. The highest one comes first, because it includes those below it. */
+    /** Takes a directory; the highest one comes first, because it includes those below it. */
     nextDirectory: (): string | undefined => {
       const [next] = [...directories.keys()].sort((a, b) => a.length - b.length)
       if (next === undefined) return undefined
@@ -209,7 +205,6 @@ export function createTasks() {
       }
       return next
     },
-    /** Records that work that was taken is done. */
     done: (work: readonly string[]): void => {
       for (const path of work) currentWork.delete(path)
     },
@@ -232,7 +227,7 @@ export function createTasks() {
       waitingPaths.clear()
       if (everything) note(directories, '')
     },
-    /** Resolves to `true` after `ms` milliseconds, and to `false` as soon as there is work, or the signal aborts. */
+    /** Resolves to `true` after `ms` milliseconds, and to `false` when there is work or the signal aborts. */
     wait: (signal: AbortSignal, ms: number | undefined) =>
       new Promise<boolean>((resolve) => {
         if (paths.size > 0 || directories.size > 0 || signal.aborted) return resolve(false)
@@ -252,8 +247,8 @@ export function createTasks() {
 }
 
 /**
- * Maps items to results in their order, with at most `concurrent` calls at a time. After a call fails no more items are begun by its
- * worker; the first failure is thrown when all workers have ended, so that none still runs then.
+ * Maps items to results in their order, with at most `concurrent` calls at a time. The first failure is thrown when the running calls have
+ * ended.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

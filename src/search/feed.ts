@@ -10,10 +10,8 @@ import type { Lease, Store } from '../store/store.ts'
 import { isInMount, shortDigest } from './feed-documents.ts'
 import { createMountFeed, type MountFeed, type MountFeedOptions } from './feed-mount.ts'
 
-/** A mount whose documents are indexed. */
 export interface IndexedMount {
   readonly mount: MountReader
-  /** Changes whenever the settings for reading the source do. */
   readonly way: string
 }
 
@@ -21,7 +19,7 @@ interface FeedOptions
   extends Pick<MountFeedOptions, 'index' | 'window' | 'scrubber' | 'log'>,
     Partial<Pick<MountFeedOptions, 'maxBytes' | 'intervalMs' | 'maxParts'>> {
   readonly mounts: readonly IndexedMount[]
-  /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
+  /** Store of the index. One of the processes that share it feeds the index. */
   readonly store: Store
   /** Name of the index within the store. */
   readonly name: string
@@ -29,11 +27,10 @@ interface FeedOptions
   readonly leaseMs?: number
 }
 
-/** Interval of writing the progress, in milliseconds, and number of intervals after which its process counts as dead. */
 const progressIntervalMs = 1000
 const staleTells = 10
 const firstWaitMs = 1000
-/** Maximum number of abort listeners of the feed of one mount: its readings, watches and timers. */
+/** Maximum number of abort listeners of the feed of one mount. */
 const listenersPerMount = 10
 const maxWaitMs = 30_000
 
@@ -67,14 +64,13 @@ interface LastCurrent {
   readonly mounts: readonly MountProgress[]
 }
 
-/** The stored time at which an index was last current. */
 interface CurrentRow extends LastCurrent {
   readonly ways: string
 }
 
 const currentName = 'search-current'
 
-/** The collection in which a process asks another one, which feeds the index, to catch up. */
+/** The collection of the questions by which a process asks the feeding one to catch up. */
 const asksName = 'search-asks'
 /** Interval at which the asking process looks for the answer, in milliseconds. */
 const askIntervalMs = 20
@@ -153,13 +149,12 @@ function waysOf(mounts: readonly IndexedMount[]): string {
   return shortDigest(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
 }
 
-/** The time until which the index of a mount is known to equal its source; `undefined`: the two may differ. */
 function currentUntil({ state, changes, degraded, since }: MountProgress): number | undefined {
   if (state !== 'current' || degraded !== undefined) return undefined
   return changes === 'watched' ? Date.now() : since
 }
 
-/** Keeps an index up to date with its sources. If another process feeds it, begins when that one ends. */
+/** Keeps an index up to date with its sources. If another process feeds it, it begins when that one ends. */
 export function startFeed(options: FeedOptions) {
   const { index, store, name, log, leaseMs = 5000 } = options
   const endController = new AbortController()
@@ -169,13 +164,12 @@ export function startFeed(options: FeedOptions) {
   /** Whether the process that feeds the index has not been decided yet. */
   let isStarting = true
 
-  /** Feeds the index while the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
     const signal = AbortSignal.any([endController.signal, lease.signal])
-    // Each mount adds a listener, and Node warns above ten; a leak would still exceed this number.
+    // Each mount adds a listener, and Node warns above ten.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
     let last: readonly MountProgress[] = []
-    // The progress is noted at the abort, because the state of the mounts is unknown when the feeds have ended.
+    // The progress is noted at the abort, while the state of the mounts is known.
     const note = () => {
       last = (feeding ?? []).map((mount) => mount.progress())
     }
@@ -193,7 +187,7 @@ export function startFeed(options: FeedOptions) {
     } finally {
       await storeCurrent(options, last).catch(() => {})
       feeding = undefined
-      // This process feeds the index no longer, so the progress that it has stored is not valid any more.
+      // The stored progress is not valid after this process has stopped feeding.
       await store
         .collection(collectionName)
         .delete(name)
@@ -227,7 +221,6 @@ export function startFeed(options: FeedOptions) {
   }
   const running = run()
 
-  /** Indexes every change before the call, in this process. Resolves to whether all mounts succeeded. */
   const catchUpHere = async (addresses: readonly string[] | undefined, signal: AbortSignal): Promise<boolean> => {
     const all = feeding?.filter(({ address }) => addresses?.includes(address) !== false) ?? []
     const caughtUp = await Promise.all(all.map((mount) => mount.catchUp(signal)))
@@ -236,21 +229,18 @@ export function startFeed(options: FeedOptions) {
 
   return {
     /**
-     * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
-     * the index.
+     * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds the index.
      */
     status: async (): Promise<FeedStatus | undefined> => {
       const status = feeding === undefined ? await readFeedStatus(store, name) : undefined
       if (feeding !== undefined) return statusOf(feeding)
       return status ?? (isStarting ? waitingStatus(options.mounts) : undefined)
     },
-    /** How far the index of a mount is behind its source, by the changes of paths that count. Undefined: another process feeds it, or none. */
+    /**
+     * How far the index of a mount is behind its source, by the changes of paths that count. Undefined if this process does not feed it.
+     */
     freshnessOf: (address: string, isCounted?: (path: string) => boolean) =>
       feeding?.find((mount) => mount.address === address)?.freshnessOf(isCounted),
-    /**
-     * Waits until every change that was finished before the call is in the index, whichever process feeds it. Resolves to whether
-     * that succeeded before the signal aborted.
-     */
     catchUp: async (addresses: readonly string[] | undefined, signal: AbortSignal): Promise<boolean> => {
       while (isStarting && !signal.aborted) await sleep(askIntervalMs, signal)
       return feeding === undefined ? askToCatchUp(store, name, addresses, signal) : catchUpHere(addresses, signal)
@@ -272,7 +262,6 @@ function statusOf(mounts: readonly MountFeed[]): FeedStatus {
   return { told: Date.now(), mounts: mounts.map((mount) => mount.progress()) }
 }
 
-/** The status before the process that feeds the index is decided. */
 function waitingStatus(mounts: readonly IndexedMount[]): FeedStatus {
   return {
     told: Date.now(),
@@ -328,7 +317,7 @@ async function storeProgress(
     const status = statusOf(mounts)
     const states = status.mounts.map(({ state }) => state).join()
     const age = performance.now() - last
-    // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
+    // A changed state is written at once, and other changes after the interval.
     if (states !== before || age >= progressIntervalMs) {
       const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
       const isTold = await collection.put(row).then(
@@ -342,7 +331,7 @@ async function storeProgress(
   }
 }
 
-/** Stores the time until which the index was current, for a process that searches it next without its own feed. */
+/** Stores the time until which the index was current. */
 async function storeCurrent(
   { store, name, mounts: indexed }: Pick<FeedOptions, 'store' | 'name' | 'mounts'>,
   mounts: readonly MountProgress[],

@@ -11,15 +11,14 @@ import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf }
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { createPassageFilter, toTextFilter, type Visibility, type VisibleSet } from './visible.ts'
 
-/** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
+/** Number of passages that are ranked together before the others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }
 const defaultLimit = 20
 /** Maximum number of passages of one document in an answer. */
 const ofOneDocument = 3
-/** Maximum number of occurrences of the terms that are looked up, and minimum number of these terms. The rarest terms come first. */
+/** Maximum number of occurrences of the terms that are looked up; the rarest terms come first. */
 const occurrences = 20_000
 const leastTerms = 3
-/** Maximum number of occurrences of another form of a word that are looked up. */
 const mostOfForm = 5000
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
@@ -27,11 +26,9 @@ const mostFound = 200_000
 /** Share of all passages above which a word is too frequent to count more where the query repeats it. */
 const mostRepeated = 0.5
 
-/** Note with hits that have only single characters of the words. */
 const looseHits =
   'No passage has two characters of a word of the query side by side. The passages below have only single characters of the words.'
 
-/** Note with hits that have only some parts of a compound. */
 const partialHits =
   'No passage has all parts of the compound words in the query. The passages below have only some of the parts.'
 
@@ -47,13 +44,12 @@ interface RankedQuery extends Query, Ranking {
   readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
-  /** Whether the words of the best hits find further ones: the caller wants more hits than these, and there are no vectors. */
+  /** Whether the words of the best hits find further ones. */
   readonly hasFeedback: boolean
-  /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
+  /** Documents that the caller may see. Undefined: all. */
   readonly among?: TextSet
 }
 
-/** Finds passages, best first. */
 export async function* findPassages(
   texts: Texts,
   visibility: Visibility,
@@ -113,19 +109,17 @@ export async function* findPassages(
   }
 }
 
-/** One way to find passages. Each way is used only if the ways before it found nothing. */
+/** One way to find passages. It is used if the ways before it found nothing. */
 interface SearchWay {
   readonly asked: RankedQuery
   /** Passages that are near the query in meaning. */
   readonly near: readonly number[]
   readonly choose: (found: FoundPassage) => boolean
-  /** Finds the words that are marked in a snippet. */
   readonly marker: ReturnType<typeof createRanker>
   /** Note on the hits. */
   readonly fallback?: string
 }
 
-/** Yields the passages with any of the finding terms, page by page, each page best first, each passage once. */
 async function* rankedPages(
   texts: Texts,
   query: RankedQuery,
@@ -245,10 +239,7 @@ function compoundTest(
   }
 }
 
-/**
- * Yields the ids of possible passages: if the query ranks documents, first those of the best documents; then the best by the rarer
- * terms, and the nearest by vectors; then all with any of the terms that are not loose. An id may come more than once.
- */
+/** Yields the ids of possible passages. An id may come more than once. */
 async function* pages(
   texts: Texts,
   query: RankedQuery,
@@ -262,7 +253,7 @@ async function* pages(
   if (words.length > 0)
     yield await rankDocuments(texts, words, terms, filter, block, query.size.texts, query.labelScore)
   const first = await texts.find({ terms, ...filter, limit: block })
-  // The store's filter has not been applied to near passages yet; it is applied when one is chosen.
+  // The store's filter is applied to these passages when they are chosen.
   yield { ids: [...new Set([...first, ...near])] }
   const all = query.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
@@ -298,7 +289,7 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   return { term, weight: storedWeight(weight * share), ...(prefix ? { prefix } : {}) }
 }
 
-/** Swaps passages of equal text, so that the one with the shortest path comes first: the main document, and not a copy in a folder below it. */
+/** Swaps passages of equal text, so that the one with the shortest path comes first. */
 function mainCopiesFirst(
   ranked: readonly ScoredPassage[],
   isFor: (found: FoundPassage) => boolean,
@@ -326,7 +317,7 @@ function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => bool
   return (passage) => passes(passage) && allows?.({ uri: passage.facts.uri, mount: passage.mount }) !== false
 }
 
-/** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
+/** Returns a function that decides for each passage whether it is part of the answer. */
 function chooser(
   isFor: (found: FoundPassage) => boolean,
   phrases: readonly string[],
@@ -340,7 +331,6 @@ function chooser(
     if (!hasPhrases(foundPassage, phrases)) return false
     if (!hasWords(foundPassage)) return false
     const count = counts.get(facts.uri) ?? 0
-    // Only the text counts; two passages without text are not the same.
     const isKnown = passage.text !== '' && texts.has(passage.text)
     if (count >= ofOneDocument || isKnown) return false
     counts.set(facts.uri, count + 1)

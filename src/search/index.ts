@@ -31,14 +31,13 @@ export type {
 export interface SearchIndexOptions {
   /** The caller closes the store, after the index. */
   readonly store: Store
-  /** Name of the index within the store, such as `docs`. */
   readonly name: string
   /** Source of vectors. By default there are none, and nothing is sent anywhere. */
   readonly embedder?: EmbedderOptions
   readonly log?: Log
 }
 
-/** Maximum size of one write, in UTF-16 units of text and in documents, so that a write is short and its terms are soon freed. */
+/** Maximum size of one write, in UTF-16 units of text and in documents. */
 const oneWrite = { units: 64_000, documents: 64 }
 /** Time slice for cutting texts, in milliseconds. */
 const sliceMs = 8
@@ -52,7 +51,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
 
   return {
     put: async (documents) => {
-      // While the store writes, one more write waits for it, and the documents of the next are cut: so the store need not wait.
+      // While the store writes, one more write waits for it, and the documents of the next are cut.
       let waiting: Promise<void> | undefined
       let writing: Promise<void> | undefined
       try {
@@ -131,7 +130,7 @@ const mostUnits = 2000
 const retryMs = { first: 1000, most: 60_000 }
 /** Interval of checks for passages that another process has written, in milliseconds. */
 const checkIntervalMs = 5000
-/** Weight of the vectors, unless the configuration has another: a weak model harms little with it. */
+/** Weight of the vectors, unless the configuration has another. */
 const defaultWeight = 0.3
 /** Maximum number of nearest passages per answer. */
 const mostNear = 100
@@ -144,7 +143,6 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   let failing: string | undefined
   let wakeUp: () => void = () => {}
   let woken = false
-  /** Time, in milliseconds of the clock of this process, until which a service that has failed gets no requests. */
   let restingUntil = 0
   let waitMs: number = retryMs.first
 
@@ -195,7 +193,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
         const timer = setTimeout(resolve, pauseMs)
         timer.unref()
         wakeUp = () => {
-          // While the service fails, the pause is not cut short by new documents.
+          // New documents do not cut short the pause of a failing service.
           if (failing !== undefined && !abort.signal.aborted) return
           clearTimeout(timer)
           resolve()

@@ -22,7 +22,7 @@ interface Stored {
 /** Prefix of a second entry for a term of the title or path, which the first passage of a document has. */
 export const titleTermPrefix = '!'
 
-/** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
+/** Converts a document to the format of the store. It yields to the event loop now and then. */
 export async function toNewText(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
   const { version, text, mount, firstLine = 1, ...facts } = document
   const inDocument = (passage: Passage): Passage => ({
@@ -70,7 +70,6 @@ interface Cut {
   readonly length: number
 }
 
-/** The terms of title and path: all terms, and the terms of whole words. */
 interface NameTerms {
   readonly terms: ReadonlySet<string>
   readonly words: ReadonlySet<string>
@@ -143,7 +142,6 @@ export async function countGroups<Term extends { readonly term: string }>(
   return groups.map((group) => group.map((term) => ({ ...term, count: counts[at++] ?? 0 })))
 }
 
-/** Parses a stored passage. */
 export function parseFoundPassage({
   id,
   key,
@@ -165,7 +163,6 @@ interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' |
   readonly text: string
 }
 
-/** Parsed documents by their keys, because most passages are read together with others of their document. */
 const cache = createLruCache<ParsedDocument>(500)
 
 function parseStoredDocument(key: string, mount: string, text: string): ParsedDocument {
@@ -189,16 +186,13 @@ function documentTitle({ title }: Partial<DocumentFacts>, path: string): string 
 }
 
 /**
- * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the
- * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before the average is known. Figures: decision 12.
+ * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the rarity
+ * of the word. Figures: decision 12.
  */
 const impact = { levels: 8, averageLength: 800, about: 3 }
 const perLevel = (wordBm25.k1 + 1) / impact.levels
 
-/**
- * Prefix of a term of a whole document, and the separator between the term and its level. No other term begins with the prefix, and no term
- * contains the separator.
- */
+/** Prefix of a term of a whole document, and the separator between the term and its level. */
 const mark = '.'
 const separator = '_'
 
@@ -218,12 +212,12 @@ function documentTerms(counts: Map<string, number>, length: number, terms: Reado
   return byLevel.reverse().flat()
 }
 
-/** Prefix of the index terms of a word in whole documents, which no other term has, so that one look-up counts all. */
+/** Prefix of the index terms of a word in whole documents. */
 export function documentTermPrefix(term: string): string {
   return `${mark}${term}${separator}`
 }
 
-/** The index terms of a word in whole documents, one for each level of impact, with its weight without the rarity: as in BM25, up to k1 + 1. */
+/** The index terms of a word in whole documents, one for each level of impact, with its weight without the rarity. */
 export function documentTermLevels(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
     term: `${documentTermPrefix(term)}${index + 1}`,

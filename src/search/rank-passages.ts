@@ -12,10 +12,7 @@ const inOneTurn = 50
 const quotedShare = 0.25
 /** The constant of the fusion with the ranking by vectors. */
 const fusion = 60
-/**
- * Number of best documents whose first passages are all scored, and number of these passages, because the score of a document depends
- * on all its text. Figures: decision 12.
- */
+/** Number of best documents whose first passages are all scored, and number of these passages. Figures: decision 12. */
 const completed = { documents: 20, passages: 20 }
 
 /** The terms by which passages are ranked, and the average lengths for BM25. */
@@ -64,7 +61,6 @@ export async function rankPassages(
   const others = whole === undefined && ranker.hasWords ? await othersOf(texts, documents, ranking) : undefined
   const scored = [...documents].flatMap(([uri, passages]): readonly ScoredPassage[] => {
     const score = whole?.scores.get(uri)
-    // Skip a passage of another document: the ids of a document need not be consecutive.
     if (whole !== undefined && score === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
     const more = score ?? ranker.documentScore(all, averageDocumentLength)
@@ -105,7 +101,6 @@ export async function* ratePassages(
   const reads = Array.from({ length: turns }, (_, turn) =>
     texts.read(ids.slice(turn * inOneTurn, (turn + 1) * inOneTurn)),
   )
-  // The first failure is thrown without waiting for the others.
   for (const read of reads) read.catch(() => {})
   for (const read of reads) {
     for (const part of await read) {
@@ -142,7 +137,6 @@ async function othersOf(
   const others = new Map<string, RatedPassage[]>()
   for await (const passage of ratePassages(texts, ids, ranking)) {
     const { uri } = passage.found.facts
-    // Passages of another document may lie in between.
     if (!uris.has(uri)) continue
     others.set(uri, [...(others.get(uri) ?? []), passage])
   }
@@ -169,7 +163,6 @@ export function hasPhrases({ title, passage }: FoundPassage, phrases: readonly s
   return phrases.every((phrase) => folded.includes(phrase))
 }
 
-/** Compares passages by score, best first. Equal scores are ordered by URI, then by position. */
 export function byScore(a: ScoredPassage, b: ScoredPassage): number {
   if (a.score !== b.score) return b.score - a.score
   if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1
@@ -181,7 +174,10 @@ const units = { most: 240, before: 40 }
 /** Maximum distance in which the beginning of a cut word is searched. */
 const widestWord = 32
 
-/** The stretch of a text that contains most of the terms, with their positions, and the number of lines before it. Without terms: the beginning. */
+/**
+ * The stretch of a text that contains most of the terms, with their positions, and the number of lines before it. Without terms: the
+ * beginning.
+ */
 export function snippetOf(text: string, ranker: Ranker): Omit<Snippet, 'line'> & { readonly skippedLines: number } {
   const folded = fold(text)
   const matches = ranker.matches(folded)
@@ -204,7 +200,7 @@ export function snippetOf(text: string, ranker: Ranker): Omit<Snippet, 'line'> &
   return { text: `${head}${body}${tail}`, marks: joinRanges(inside), skippedLines }
 }
 
-/** A little before the match, at the beginning of a sentence or line if there is one near, else of a word. */
+/** A little before the match, at the beginning of a sentence, line or word. */
 function startOf(text: string, match: number): number {
   if (match <= units.before) return 0
   const before = text.slice(match - units.before, match)

@@ -31,17 +31,13 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
 
 /**
  * Okapi BM25, in which a term in the title counts as `title` more occurrences, and one in the path as `path` (BM25F, with the length of the
- * text only).
- * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
+ * text only). Figures: decision 12.
  */
 const bm25 = { characters: { k1: 0.9, b: 0.75 }, title: 2, path: 0.5 }
-/** Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of characters. */
+/** Weight of terms that are close together: the best stretch of this many UTF-16 units. */
 const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
-/**
- * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
- * characters only pairs do; for any other query words do, if two different ones are there. Figures: decision 12.
- */
+/** Length of the beginning of a text, in UTF-16 units. Terms count once more there, because it names the topic. Figures: decision 12. */
 const beginningUnits = { words: 60, characters: 30 }
 
 /** Occurrence of a term in a folded text. */
@@ -82,7 +78,6 @@ export function createRanker(terms: readonly RatedTerm[]) {
     const matches = matchesOf(fold(text).text)
     return { matches, near: bestStretch(matches, terms, together.units).weight }
   }
-  /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
   const lookAtName = (name: string): TextMatches => {
     const cachedMatches = names.get(name)
@@ -96,11 +91,10 @@ export function createRanker(terms: readonly RatedTerm[]) {
     terms,
     /** Whether any of the terms is a word; only words count for a document. */
     hasWords: areWords.includes(true),
-    /** Whether all terms are words: none is a pair of characters. */
     isOfWords,
     /** Returns the occurrences of the terms, in the order in which they begin. */
     matches: ({ text }: FoldedText): readonly TermMatch[] => matchesOf(text),
-    /** The score of a passage by itself. It depends only on the arguments. */
+    /** The score of a passage by itself. */
     rate: ({ passage, index, length, path, title }: FoundPassage, averageLength: number): PassageScore => {
       const counts = new Float64Array(terms.length)
       let near = 0
@@ -125,7 +119,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
       }
       return { score, counts }
     },
-    /** The increase of the score of each passage of a document, from all its scored passages. */
+    /** The increase of the score of each passage of a document, from its scored passages. */
     documentScore: (
       passages: readonly { readonly found: FoundPassage; readonly rating: PassageScore }[],
       averageDocumentLength: number,
@@ -178,10 +172,7 @@ function findMatches(
   return matches
 }
 
-/**
- * Finds the best stretch of a text: the greatest sum of the weights of terms, each counted once, and the first match in it. One pass with a
- * sliding window.
- */
+/** Finds the best stretch of a text: the greatest sum of the weights of terms, each counted once, and the first match in it. */
 export function bestStretch(
   matches: readonly Pick<TermMatch, 'term' | 'start'>[],
   terms: readonly RatedTerm[],

@@ -4,25 +4,22 @@ import type { Audience } from '../core/provider.ts'
 import type { Resource } from '../core/view.ts'
 
 /**
- * The texts of one search address, kept in a store: documents cut into passages, found by their words. It has no access rules:
- * the caller passes what may be seen ({@link Allows}), and gets the answer of an index that holds nothing else.
- *
- * Every method throws only ResourceError, as a store does, and recovers by itself.
+ * The texts of one search address, kept in a store: documents cut into passages, found by their words. It has no access rules: the caller
+ * passes what may be seen ({@link Allows}). Its methods throw ResourceError.
  */
 export interface SearchIndex {
   /** Replaces the documents at their URIs, each wholly or not at all. */
   put(documents: readonly SearchDocument[]): Promise<void>
   /** Removes the documents at these URIs. A URI that ends in `/` stands for everything below it. Unknown URIs are skipped. */
   remove(uris: readonly string[]): Promise<void>
-  /** Returns indexed documents in the order of the URIs' bytes, after `after`, for a comparison with the listings of the sources. */
+  /** Returns indexed documents in the order of the URIs' bytes, after `after`. */
   documents(query: {
     readonly prefix?: string
     readonly after?: string
     readonly limit: number
   }): Promise<readonly IndexedDocument[]>
-  /** Yields the passages found, best first, lazily: the caller may stop at any time. At most a few of one document, and no two of the same text. */
   search(query: SearchQuery): AsyncIterable<SearchHit>
-  /** Words and titles that begin with the typed text, best first, lazily; each with documents that contain it. */
+  /** Words and titles that begin with the typed text, best first, lazily. */
   suggest(query: SuggestQuery): AsyncIterable<Suggestion>
   /** The MIME types of visible documents, in order. */
   mimeTypes(query?: VisibleQuery): Promise<readonly string[]>
@@ -50,15 +47,11 @@ export interface SearchDocument extends DocumentFacts {
 
 export interface IndexedDocument {
   readonly uri: string
-  /**
-   * The version that was put with the document. Empty if older rules cut the document into passages: it can still be found, and should be
-   * put again.
-   */
+  /** The version that was put with the document. Empty if older rules cut the document into passages: it can still be found. */
   readonly version: string
 }
 
 export interface EmbeddingState {
-  /** Number of passages that have no vector yet. */
   readonly waiting: number
   /** Why no vectors can be made now, in a sentence for the operator. */
   readonly failing?: string
@@ -67,28 +60,19 @@ export interface EmbeddingState {
 /** Whether a caller may see a document. */
 export interface Allows {
   (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }): boolean
-  /**
-   * Visibility of mounts, by address; other mounts are invisible. When undefined, each document is checked for
-   * each query.
-   */
+  /** Visibility of mounts, by address; other mounts are invisible. When undefined, each document is checked for each query. */
   readonly mounts?: ReadonlyMap<string, MountVisibility>
 }
 
 export interface MountVisibility {
   /** If the `reach` of a mount is `all` or `none`, its documents are not checked. */
   readonly reach: Reach
-  /**
-   * Callers with the same key see the same documents of the mount, now and later, so they share one check. Undefined: the
-   * visibility can change at any time.
-   */
+  /** Callers with the same key see the same documents of the mount, now and later. Undefined: the visibility can change at any time. */
   readonly callers?: string
 }
 
 export interface VisibleQuery {
-  /**
-   * Which documents count. Any other document has no influence, as if it were not indexed: not on hits, scores, order or
-   * snippets. By default all count.
-   */
+  /** Which documents count. Any other document has no influence on the answer. By default all count. */
   readonly allows?: Allows
   readonly signal?: AbortSignal
 }
@@ -97,14 +81,11 @@ export interface SearchQuery extends VisibleQuery {
   /** Words; text in `"…"` must occur in the passage, its title or its heading, if there are at most two other words. */
   readonly text: string
   readonly where?: SearchFilter
-  /** Number of hits that the caller wants: with more hits, more passages are ranked together. By default 20. */
+  /** Number of hits that the caller wants. By default 20. */
   readonly limit?: number
-  /** Called before the first hit if vectors should have been used, but were not: the reason, in a sentence for the caller. */
+  /** Called before the first hit if vectors should have been used, but were not, with the reason in a sentence. */
   readonly degraded?: (why: string) => void
-  /**
-   * Called before the first hit if the hits have only single characters or parts of the words, or lack the quoted text: a sentence for
-   * the caller.
-   */
+  /** Called before the first hit if the hits match only in part, with a sentence for the caller. */
   readonly fallback?: (why: string) => void
 }
 
@@ -123,7 +104,6 @@ export interface SearchFilter {
 
 export interface SearchHit extends DocumentFacts {
   readonly mount: string
-  /** Score of the passage; greater is better. It depends only on the query and the visible part of the index. */
   readonly score: number
   /** Lines of the text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
@@ -147,6 +127,6 @@ export interface SuggestQuery extends VisibleQuery {
 
 export interface Suggestion {
   readonly text: string
-  /** Some of the documents that contain the suggestion, so that the caller can check whether one of them is visible. */
+  /** Some of the documents that contain the suggestion, for a check whether one of them is visible. */
   readonly uris: readonly string[]
 }

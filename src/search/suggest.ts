@@ -54,7 +54,7 @@ function termsOf(typed: string): readonly TypedTerm[] {
   const pairs = parts.filter(({ kind }) => kind === 'bigram')
   const last = parts.at(-1)
   if (last === undefined) return []
-  // The stem of a half-typed word need not be a prefix of the stem of the whole word, so the typed text is used without its end.
+  // The stem of a half-typed word need not be a prefix of the stem of the whole word.
   if (last.kind === 'word') {
     const end = /[\p{L}\p{N}\p{M}]+$/u.exec(typed)?.[0] ?? last.term
     const bare = end.length > 4 ? end.slice(0, -2) : end
@@ -120,7 +120,7 @@ function addCandidates(
 /** The words of a folded text that begin with the typed text, which may contain several words. */
 function* wordsWith(text: string, typed: string): Generator<string> {
   const small = text.toLowerCase()
-  // Give up if a letter takes more units in lower case than in upper case: the positions would differ.
+  // A letter that takes more units in lower case would shift the positions.
   if (small.length !== text.length) return
   for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
     if (!isBeginning(text, at)) continue
@@ -129,7 +129,7 @@ function* wordsWith(text: string, typed: string): Generator<string> {
   }
 }
 
-/** Whether a word may begin at a position: where the kind of character changes, because Han and kana have no spaces between words. */
+/** Whether a word may begin at a position: where the kind of character changes. */
 function isBeginning(text: string, at: number): boolean {
   if (at === 0) return true
   const kind = kindAt(text, at)

@@ -10,18 +10,15 @@ import type { Allows, SearchFilter } from './search-index.ts'
 const together = { read: 5000, judged: 64 }
 /** Time slice of checking, in milliseconds. */
 const turnMs = 8
-/** Maximum number of cached sets: one for each class of callers with the same visibility. */
+/** Maximum number of cached sets. */
 const maxSets = 64
 
 /** The part of an index that one caller may see: a set of documents with their statistics. */
 export interface VisibleSet {
   readonly set: TextSet
   readonly parts: number
-  /** The sum of the lengths of the parts. */
   readonly length: number
-  /** How many documents are in the set. */
   readonly texts: number
-  /** The mounts that have a document in the set. */
   readonly mounts: ReadonlySet<string>
   /** Whether a document is in the set, by the id of its text. */
   has(text: number): boolean
@@ -43,17 +40,15 @@ interface VisibleDocuments {
 let versions = 0
 
 /**
- * Tells what callers may see of an index. Keeps the list of indexed documents in memory, without their texts, so that each is checked once for
- * each class of callers, and later only new ones are checked. If callers see everything, nothing is kept.
+ * Tells what callers may see of an index. Keeps the list of indexed documents in memory, without their texts, so that each is checked once
+ * for each class of callers. If callers see everything, nothing is kept.
  */
 export function createVisibility(texts: Texts) {
   /** The indexed documents, in the order of their ids. */
   let entries: TextEntry[] = []
   let revision = -1
   let opening = -1
-  /** The most recently used set is at the end (LRU). */
   const sets = new Map<string, VisibleDocuments>()
-  /** Serialises requests, because all of them change the cache. */
   let queue: Promise<unknown> = Promise.resolve()
   /** The last result of {@link areAllOf}: whether the index of a revision contains only documents of these mounts. */
   let covered: { readonly revision: number; readonly mounts: string; readonly whole: boolean } | undefined
@@ -141,7 +136,7 @@ export function createVisibility(texts: Texts) {
 
 export type Visibility = ReturnType<typeof createVisibility>
 
-/** Returns the key of a class of callers. Undefined if their visibility may change at any time: then it is checked each time. */
+/** Returns the key of a class of callers. Undefined if their visibility may change at any time. */
 function callerClassKey({ mounts }: Allows): string | undefined {
   if (mounts === undefined) return undefined
   const keys: string[][] = []
@@ -190,10 +185,7 @@ function visibleOf({ version, first, bits, parts, length, counts }: VisibleDocum
   return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
 }
 
-/**
- * Whether the index contains only documents of these mounts, of which none lies under another. Only the first text of each gap is
- * read.
- */
+/** Whether the index contains only documents of these mounts, of which none lies under another. */
 async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolean> {
   for (let after = ''; ; ) {
     const [next] = await texts.list({ after, limit: 1 })
@@ -205,7 +197,7 @@ async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolea
   }
 }
 
-/** Creates the test whether a passage passes the whole filter: the store applies only a part of it, and to some passages none. */
+/** Creates the test whether a passage passes the whole filter. The store applies only a part of it. */
 export function createPassageFilter(where: SearchFilter = {}): (found: FoundPassage) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
   const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
@@ -220,7 +212,7 @@ export function createPassageFilter(where: SearchFilter = {}): (found: FoundPass
   }
 }
 
-/** Returns a test that remembers its result for each path, because a document may have very many passages. */
+/** Returns a test that remembers its result for each path. */
 function remembered(test: PathTest): PathTest {
   const verdicts = new Map<string, boolean>()
   return (path) => {
