@@ -19,13 +19,13 @@ export interface ReaderOptions {
 
 /** Maximum number of rows that are read to catch up. Beyond it, everything counts as changed. */
 const maxRows = 5000
-/** Number of rows of the first query. Each later query asks for four times as many, up to the maximum. */
+/** Number of rows of the first query. Each later query asks for four times as many. */
 const firstRows = 4
 const mostRows = 500
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 100, longest: 2000 }
 
-/** Repeats work until it succeeds, or the signal aborts. */
+/** Repeats work with pauses until it succeeds, or the signal aborts. */
 export async function retryUntilDone(work: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (let wait: number = retryMs.first; !signal.aborted; wait = Math.min(wait * 2, retryMs.longest)) {
     try {
@@ -37,7 +37,7 @@ export async function retryUntilDone(work: () => Promise<unknown>, signal: Abort
   }
 }
 
-/** Creates a reader of the log of changes. The first read only finds the newest row; each later one tells the changes since the last read. */
+/** Creates a reader of the log of changes. The first read finds the newest row; each later one tells the changes since the last read. */
 export function createChangeLogReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions) {
   /** The newest revision that was read, and the time of the read. Undefined before the first read. */
   let last: { readonly revision: number; readonly seenAt: number } | undefined
@@ -57,7 +57,7 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
       })
       const index = page.findIndex(({ revision }) => revision <= after.revision)
       newRows.push(...(index < 0 ? page : page.slice(0, index)))
-      // Rows are removed after a time, so the last read row may be missing for its age alone. Otherwise the table has lost rows.
+      // Rows are removed after a time, so the last read row may be missing for its age alone.
       const isEvicted = performance.now() - after.seenAt > keepMs / 2
       if (index >= 0) return page[index]?.revision === after.revision || isEvicted ? newRows.reverse() : undefined
       if (page.length < limit) return after.revision === 0 || isEvicted ? newRows.reverse() : undefined
@@ -90,7 +90,6 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
     behind = false
   }
 
-  /** The running read, and the next one, which serves all callers that ask until it begins. */
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   const readOnce = (): Promise<void> => {
@@ -118,14 +117,13 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
   return {
     /** Reads new rows. A call during a read shares the next read. Rejects while the store does not answer. */
     read: readOnce,
-    /** Whether the last read failed. */
     get behind() {
       return behind
     },
   }
 }
 
-/** Maximum number of changes of one source in one row. Beyond it, the row says that everything of the source may have changed. */
+/** Maximum number of changes of one source in one row. Beyond it, everything of the source counts as changed. */
 const maxChanges = 10_000
 
 /** The changes of sources, as the value of a row: JSON of `{ source: [change, …] }`. */

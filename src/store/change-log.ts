@@ -22,9 +22,8 @@ export interface ChangeLogOptions {
 }
 
 /**
- * A log of changes in the store, by which processes notify each other. Only the table is reliable: a notification of the store
- * merely causes a read. The store serializes the writes to a collection, so rows become visible in the order of their revisions,
- * and a reader that continues from its last revision misses none.
+ * A log of changes in the store, by which processes notify each other. The store serializes the writes to a collection, so rows become
+ * visible in the order of their revisions, and a reader that continues from its last revision misses none.
  */
 export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const { store, log = () => {}, keepMs = 120_000, readIntervalMs = 15_000, leaseMs = 6000 } = options
@@ -33,7 +32,6 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const followers = new Map<string, Set<(changes: readonly Change[]) => void>>()
   const closing = new AbortController()
   const outgoing = createOutgoing({ rows, origin, log, signal: closing.signal })
-  /** Whether the log could not be opened. */
   let unopened = false
 
   const tell = (source: string, changes: readonly Change[]) => {
@@ -114,7 +112,6 @@ const maxWaiting = 10_000
 /** The changes that go into the next row, and a promise that resolves when it is written. */
 const createBatch = () => ({ changes: new Map<string, readonly Change[]>(), ...withResolvers<void>() })
 
-/** Writes the changes of this process to the log: in order, merged, and retried until the store has accepted them. */
 function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keepMs' | 'tell' | 'tellAll'>) {
   let waiting: ReturnType<typeof createBatch> | undefined
   let last: Promise<void> = Promise.resolve()

@@ -2,7 +2,6 @@ import { createAutoResetEvent } from '../core/kit/abort.ts'
 import type { Collection, Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
-/** Operations on rows, each of them atomic. The caller has checked the arguments. */
 export interface CollectionOperations {
   get(collection: string, key: string): Row | undefined
   put(collection: string, row: WholeRow, condition?: Condition): Row | undefined
@@ -18,7 +17,6 @@ export interface CollectionOperations {
   dropLease(name: string, holder: string): void
 }
 
-/** Operations on texts: the same as {@link Texts}, each with the name of the text collection. */
 export interface TextOperations {
   textsPut(name: string, texts: readonly CheckedText[]): void
   /** Does a part of the work, so that other callers do not wait for long. Returns false when there was nothing left to do. */
@@ -44,7 +42,6 @@ export interface TextOperations {
 
 export type EvictionLimits = Parameters<Collection['evict']>[0]
 
-/** The operations of an engine in another thread or on a server: each returns a promise. */
 export type AsPromises<Of> = {
   readonly [Name in keyof Of]: Of[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>
@@ -121,7 +118,7 @@ export function listSql(dialect: SqlDialect, collection: string, query: RowQuery
 /** Keys that may have changed; undefined means "everything". */
 export type RowChange = readonly string[] | undefined
 
-/** Maximum number of single keys. Above it, the change counts as "everything". */
+/** Maximum number of single keys. Above it, everything counts as changed. */
 const most = 1000
 
 interface Listener {
@@ -132,11 +129,6 @@ interface Listener {
   readonly event: ReturnType<typeof createAutoResetEvent>
 }
 
-/**
- * Creates listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow.
- *
- * @param onChange Called whenever a listener begins or ends.
- */
 export function createChangeQueue(onChange: () => void) {
   const listeners = new Set<Listener>()
 
@@ -178,14 +170,12 @@ export function createChangeQueue(onChange: () => void) {
     tell: (collection: string, change: RowChange): void => {
       for (const listener of listeners) if (listener.collection === collection) tellOne(listener, change)
     },
-    /** Tells all listeners that everything may have changed. */
     tellAll: (): void => {
       for (const listener of listeners) tellOne(listener, undefined)
     },
     get collections(): readonly string[] {
       return [...new Set([...listeners].map(({ collection }) => collection))]
     },
-    /** Ends all listeners. */
     close: (): void => {
       for (const listener of listeners) end(listener)
     },

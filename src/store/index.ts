@@ -33,11 +33,10 @@ export type {
 } from './texts.ts'
 
 /**
- * Opens a store. Only now the library of the engine is loaded. If the engine does not answer, opening succeeds, and requests
- * fail with `unavailable` until it answers.
+ * Opens a store. If the engine does not answer, opening succeeds, and requests fail with `unavailable` until it answers.
  *
- * @throws ResourceError `invalid` for a fault that only an operator can correct: a file that is a link or belongs to another
- *   program, tables of a newer version, a malformed connection string.
+ * @throws ResourceError `invalid` for a fault that an operator must correct: a file that is a link or belongs to another program, tables
+ *   of a newer version, a malformed connection string.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const log = options.log ?? (() => {})
@@ -49,7 +48,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return storeOver(await openPostgres(options.postgres, log))
 }
 
-/** A store over an engine: the code that both engines share. */
 function storeOver(engine: Engine): Store {
   const releases = new Set<() => Promise<void>>()
   let closed: Promise<void> | undefined
@@ -89,7 +87,7 @@ function storeOver(engine: Engine): Store {
   }
 }
 
-/** Maximum number of steps of one eviction, so that it ends even if rows are written all the time. */
+/** Maximum number of steps of one eviction, so that it ends even if rows are written meanwhile. */
 const mostParts = 100_000
 
 function collectionOf(engine: Engine, name: string, open: () => void): Collection {
@@ -135,8 +133,8 @@ function collectionOf(engine: Engine, name: string, open: () => void): Collectio
 }
 
 /**
- * Takes a lease and renews it at a third of its time. The time since the last successful renewal is measured by a monotonic
- * clock, from the start of the request: this process gives the lease up before the store frees it.
+ * Takes a lease and renews it at a third of its time. A monotonic clock measures the time since the start of the last successful request,
+ * so this process gives the lease up before the store frees it.
  */
 async function holdLease(engine: Engine, name: string, ttlMs: number): Promise<Lease | undefined> {
   const holder = randomUUID()

@@ -20,7 +20,7 @@ const [ofFacts, ofBodies] = ['facts/', 'bodies/']
 const textTerm = 'text'
 /** Difference of the clocks of this process and of the store above which an expiry is corrected, in milliseconds. */
 const maxSkewMs = 1000
-/** Maximum time until expired rows are removed, in milliseconds. Nobody can read them after their expiry. */
+/** Maximum time until expired rows are removed, in milliseconds. */
 const maxSweepMs = 600_000
 /** Number of rows that are read at once. */
 const page = 1000
@@ -38,8 +38,8 @@ interface StoredResult extends SizedResult {
 }
 
 /**
- * Keeps long results in a store: every process with the same store has the same results. A result is written before old ones are
- * removed, so that the limits hold even if several processes write at once.
+ * Keeps long results in a store, shared by the processes with the same store. A result is written before old ones are removed, so that the
+ * limits hold.
  *
  * @param now The wall clock of this process, in milliseconds since 1970.
  */
@@ -98,8 +98,8 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
 }
 
 /**
- * Returns a function that writes rows with an expiry time. The store uses its own clock for the expiry, so the difference to the
- * clock of this process is corrected by the time of the written row.
+ * Returns a function that writes rows with an expiry time. The store uses its own clock, so the difference to the clock of this process is
+ * corrected by the time of the written row.
  */
 function writerFor(rows: Collection, keepMs: number, now: () => number): (row: NewRow) => Promise<Row> {
   let skew = 0
@@ -118,7 +118,6 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
   }
 }
 
-/** Reads all rows whose keys begin with a prefix, with their values. */
 async function listed(rows: Collection, prefix: string): Promise<Row[]> {
   const foundRows: Row[] = []
   for await (const row of rowsIn(rows, { prefix, limit: page, values: true })) foundRows.push(row)

@@ -19,11 +19,10 @@ interface OnceOutcome {
   readonly value: Uint8Array
   /** The stored row. `undefined`: the value could not be stored, so the next caller computes it again. */
   readonly row: Row | undefined
-  /** Whether this process has just computed a value. If another process stored one first, `value` is nevertheless the stored one. */
+  /** Whether this process has computed a value. If another process stored one first, `value` is nevertheless the stored one. */
   readonly computed: boolean
 }
 
-/** A computation in this process, and the number of its waiting callers. */
 interface Shared {
   readonly outcome: Promise<OnceOutcome>
   readonly abort: AbortController
@@ -33,11 +32,9 @@ interface Shared {
 const shared = new WeakMap<Store, Map<string, Shared>>()
 
 /**
- * Returns the row stored under a key, or computes it. Single-flight across processes: concurrent callers share one computation,
- * and later callers wait and are woken when it ends. If the computation fails, the waiting callers of this process fail with the same
- * error, and a caller in another process tries next. If the process dies, another one tries once the lease has expired.
- *
- * When the store is unavailable, each process computes the value once for itself.
+ * Returns the row stored under a key, or computes it. Concurrent callers share one computation, across processes. If the computation fails,
+ * the waiting callers of this process fail with the same error, and a caller in another process tries next. If the process dies, another
+ * one tries once the lease has expired. When the store is unavailable, each process computes the value for itself.
  *
  * @param compute Receives a signal that aborts when no caller waits any more.
  * @throws The error of `compute`, the reason of the signal, or ResourceError `unavailable` when the wait was too long.
@@ -81,14 +78,13 @@ function startComputation(
   return sharedRun
 }
 
-/** The name is a digest, because a collection and a key together may be too long for the name of a lease. */
+/** The name is a digest, because names of leases have a maximum length. */
 function leaseName(collection: string, key: string): string {
   return `once:${createHash('sha256')
     .update(JSON.stringify([collection, key]))
     .digest('base64url')}`
 }
 
-/** A computation: its store, its collection (`rows`) and its parameters. `name` is that of its lease. */
 interface Computation {
   readonly store: Store
   readonly rows: Collection
@@ -147,7 +143,7 @@ async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | '
   }
 }
 
-/** Computes the value under a lease. If the lease is lost meanwhile, a second computation may run. The first result is kept. */
+/** Computes the value under a lease. If the lease is lost meanwhile, a second computation may run, and the first result is kept. */
 async function computeHolding(
   computation: Computation,
   lease: Lease | 'gone',
@@ -176,7 +172,6 @@ async function putIfAbsent({ rows, key }: Computation, computedValue: OnceValue)
   }
 }
 
-/** Releases a lease. When that fails, the lease expires. */
 async function giveBack(lease: Lease): Promise<void> {
   await lease.release().catch(() => {})
 }

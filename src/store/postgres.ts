@@ -61,14 +61,13 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   return { ...operationsOn(ask, schema.quoted), ...textOperationsOn(ask, schema.quoted), watch: listener.watch, close }
 }
 
-/** The quoted name of a schema for statements, and the channel of its notifications. */
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
     throw valueError(
       'The name of the schema of the store must have at most 63 lower-case letters, digits and underscores, and begin with no digit.',
       'configuration',
     )
-  // The name of a channel has at most 63 bytes, too, so it has a digest of the name of the schema.
+  // The name of a channel has at most 63 bytes, so it has a digest of the name of the schema.
   const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   return { name, quoted: `"${name}"`, channel }
 }
@@ -148,12 +147,11 @@ function dialectOf(schema: string): SqlDialect {
     parameter: (n) => `$${n}`,
     table: (name) => `${schema}.${name}`,
     columns: (values) => (values ? `${head}, r.value` : head),
-    // A subquery is evaluated once for the statement, not once for each row.
     now: `(select ${schema}.now_ms())`,
   }
 }
 
-/** Takes a limited number of rows of each term, chooses those with most of the terms, and then counts all their terms. */
+/** Takes a limited number of rows of each term, chooses those with most of the terms, and then counts their terms. */
 function similarSql(schema: string, now: string): string {
   const home = `(select id from ${schema}.collections where name = $1)`
   return `with found as (
@@ -179,7 +177,6 @@ function conditionOf(condition: Condition | undefined): readonly [boolean, numbe
   return 'absent' in condition ? [true, null] : [false, condition.revision]
 }
 
-/** A view of the same bytes, in the type that the client library accepts. */
 function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
@@ -198,10 +195,9 @@ function decodeRow(row: PostgresRow): Row {
 }
 
 /**
- * Migrations, each from the version before it. A released migration never changes: a new one is added.
- *
- * Every write of rows or texts is an SQL function, so that it is one round trip and one transaction. It first locks the row of its
- * collection: the writes of a collection are serialized, and become visible in the order of their revisions.
+ * Migrations, each from the version before it. A released migration never changes: a new one is added. A write of rows or texts is an SQL
+ * function, so that it is one round trip and one transaction. It first locks the row of its collection, so that writes become visible in
+ * the order of their revisions.
  */
 function migrations(schema: string, channel: string): readonly string[] {
   const rows = [rowsSql(schema, channel), removalsSql(schema)].join('\n\n')
@@ -209,7 +205,7 @@ function migrations(schema: string, channel: string): readonly string[] {
 }
 
 /**
- * Creates the tables of a store, or migrates them to this version: completely or not at all, and one process at a time.
+ * Creates the tables of a store, or migrates them to this version.
  *
  * @param within Runs a function in one transaction.
  * @throws ResourceError `invalid` if the tables are of a newer version, or belong to another program.
@@ -235,7 +231,10 @@ async function migrate(
   })
 }
 
-/** Reads the version of the schema; 0 when it does not exist. It asks the catalog first: a query of a missing table would fail the transaction. */
+/**
+ * Reads the version of the schema; 0 when it does not exist. It asks the catalog, because a query of a missing table would fail the
+ * transaction.
+ */
 async function readSchemaVersion(name: string, quoted: string, ask: RunStatement): Promise<number> {
   const [there] = await ask(
     `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace

@@ -19,7 +19,7 @@ export const storeLimits = {
   similarRows: 2000,
   /** Maximum length of the key of a text, in bytes. */
   textKey: 8192,
-  /** Maximum number of texts of one `put`, of ids and terms of one request, and of its results. */
+  /** Maximum number of texts of one `put`, and of ids and terms of one request. */
   texts: 1000,
   ids: 10_000,
   queryTerms: 4096,
@@ -64,7 +64,6 @@ export function normalizeRow({ key, value, expires, terms = [] }: NewRow): Whole
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
-/** Checks terms, and returns them without duplicates. */
 export function normalizeTerms(terms: readonly string[]): readonly string[] {
   for (const term of terms) checkText(term, 'term', storeLimits.term)
   return [...new Set(terms)]
@@ -73,7 +72,7 @@ export function normalizeTerms(terms: readonly string[]): readonly string[] {
 /** Checks a query, and returns it with a limit of at most `storeLimits.rows`. */
 export function normalizeQuery(query: RowQuery): RowQuery {
   if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', storeLimits.key)
-  // The position at which a listing continues need not be a key: every string that sorts is valid.
+  // The position at which a listing continues need not be a key.
   if (query.after !== undefined && query.after !== '') checkText(query.after, 'key', 4 * storeLimits.key)
   if (query.term !== undefined) checkText(query.term, 'term', storeLimits.term)
   return { ...query, limit: normalizeLimit(query.limit) }
@@ -251,7 +250,7 @@ function checkNew(text: NewText): CheckedText {
   }
 }
 
-/** Joins terms with spaces. The joined text is checked once, which takes less time than a check of each term. */
+/** Joins terms with spaces. One check of the joined text takes less time than a check of each term. */
 function joinTerms(terms: readonly string[]): string {
   const all = terms.join(' ')
   const isFine = termsText.test(all) && all.isWellFormed() && countTerms(all) === terms.length
@@ -271,7 +270,7 @@ function countTerms(text: string): number {
   return count
 }
 
-/** Throws for a text that is too long, or has NUL, which PostgreSQL cannot store, or a lone surrogate, which neither engine can store. */
+/** Throws for a text that is too long, or has NUL, which PostgreSQL cannot store, or a lone surrogate. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
     throw valueError('The text contains NUL or a lone surrogate, which cannot be stored.', 'argument')
@@ -279,7 +278,7 @@ function checkPlain(text: string): void {
     throw valueError(`A value may have at most ${storeLimits.value} bytes.`, 'too-large')
 }
 
-/** Whether a text has more than `maxBytes` bytes in UTF-8. A UTF-16 unit takes one to three bytes, so most texts need not be counted. */
+/** Whether a text has more than `maxBytes` bytes in UTF-8. */
 function isLonger(text: string, maxBytes: number): boolean {
   return text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
 }

@@ -14,10 +14,9 @@ import type { CollectionChange } from './sqlite/rows.ts'
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
 const checkIntervalMs = 150
 
-/** The operations that change a collection of rows, whose listeners are then notified. */
 const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
 
-/** Opens a store in a file. Everything that waits for the disk does so in a thread. */
+/** Opens a store in a file. A thread reads and writes the file. */
 export async function openSqlite({ file, orMemory = false }: SqliteStore['sqlite'], log: Log): Promise<Engine> {
   const thread = createThread({ file, orMemory }, (message) => log('warn', message))
   const engine = engineOver(thread)
@@ -132,7 +131,7 @@ function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
   }
 }
 
-/** Maximum time for which the worker answers none of the waiting requests, in milliseconds. The wait for earlier requests is not counted. */
+/** Maximum time for which the worker answers none of the waiting requests, in milliseconds. */
 const requestTimeoutMs = 10_000
 /**
  * Calls `giveUp` when the worker has answered nothing for {@link requestTimeoutMs} after a request. Returns a function that ends the wait.
@@ -169,11 +168,10 @@ interface Waiting {
   readonly fail: (error: ResourceError) => void
 }
 
-/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
+/** The worker thread that has a store's file open, because SQLite blocks its caller. */
 function createThread(place: SqliteStore['sqlite'], warn: (message: string) => void) {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
-  /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
   let unsent: WorkerRequest[] = []
   let last = 0
   let answeredAtMs = 0
@@ -209,7 +207,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     return started
   }
 
-  /** Handles the exit of a worker. It has answered all requests that it began; the next worker gets the others. */
+  /** Handles the exit of a worker. The next worker gets the requests that it has not begun. */
   const follow = (endedWorker: Worker) => {
     if (worker !== endedWorker) return
     worker = undefined

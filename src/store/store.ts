@@ -2,13 +2,10 @@ import { defined } from '../core/kit/object.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * Rows and texts, usually on disk, for data that the server itself must remember: cached analyses, the search index.
- * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
- * test/contract/store.test.ts runs against both.
- *
- * Every method throws only ResourceError: `unavailable` if the engine is gone, locked for too long, full or read-only
- * (`fault`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is damaged (`fault`: `damaged`), `invalid` for a
- * value that cannot be stored. It recovers by itself when the cause is gone.
+ * Rows and texts for data that the server itself must remember. One contract, two engines: SQLite in a file, shared by the processes of one
+ * machine, and PostgreSQL, shared by replicas. test/contract/store.test.ts runs against both. Methods throw ResourceError: `unavailable` if
+ * the engine is gone, locked for too long, full or read-only (`fault`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is
+ * damaged (`fault`: `damaged`), `invalid` for a value that cannot be stored.
  */
 export interface Store {
   /** The rows of a collection such as `results/project`. Created by the first write. */
@@ -16,22 +13,20 @@ export interface Store {
   /** The texts of a collection, which can be found by their terms. Created by the first write. */
   texts(name: string): Texts
   /**
-   * Takes a lease for a time; it has one holder among all processes. `undefined`: the lease is held already. It is renewed until
-   * it is released; if the process dies, the lease ends when its time is over. Watchers of the collection `leases` are notified
-   * of a release.
+   * Takes a lease for a time; it has one holder among all processes. `undefined`: the lease is held already. It is renewed until it is
+   * released; if the process dies, it ends when its time is over.
    */
   lease(name: string, ttlMs: number): Promise<Lease | undefined>
   /**
-   * Watches a collection for changes by any process. Changes are merged, and none is lost. It yields the changed keys, or
-   * `undefined`: anything may have changed. Once the promise resolves, every later write is reported, even if the engine is
-   * gone for a while (then as `undefined`). The expiry of a row is not reported. It ends when the signal aborts.
+   * Watches a collection for changes by any process. It yields the changed keys, or `undefined`: anything may have changed. Once the
+   * promise resolves, every later write is reported, even if the engine is gone for a while (then as `undefined`). The expiry of a row is
+   * not reported. It ends when the signal aborts.
    */
   watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<readonly string[] | undefined>>
   close(): Promise<void>
 }
 
 export interface Row {
-  /** Key of the row, unique in its collection. At most 1 KiB; compared by UTF-8 bytes. */
   readonly key: string
   readonly value: Uint8Array
   /** Revision of the row. Every write gets one that is greater than all earlier ones of the collection. */
@@ -47,7 +42,6 @@ export interface Row {
 
 export type NewRow = Pick<Row, 'key' | 'value'> & Partial<Pick<Row, 'expires' | 'terms'>>
 
-/** A row in the form of an engine: complete, with each term once. */
 export type WholeRow = NewRow & Pick<Row, 'terms'>
 
 /** Condition of a write. `absent`: no unexpired row may exist. `revision`: the row must have exactly this revision. */
@@ -62,8 +56,8 @@ export interface Collection {
   /** Lists rows, by default in the order of their keys, strictly after `after`; with their values only if `values` is set. */
   list(query: RowQuery): Promise<readonly Row[]>
   /**
-   * The keys of the rows that have most of the terms, best first, each with the number of shared terms. It uses the first 512 terms,
-   * and at most 2000 rows for each, so pass terms that distinguish rows.
+   * The keys of the rows that have most of the terms, best first, each with the number of shared terms. It uses the first 512 terms, and at
+   * most 2000 rows for each.
    */
   similar(
     terms: readonly string[],
@@ -72,8 +66,8 @@ export interface Collection {
   /** The number of rows, and the bytes of their values. Expired rows count until they are removed. */
   size(): Promise<{ readonly rows: number; readonly bytes: number }>
   /**
-   * Removes expired rows, rows that were last written longer ago than `age` milliseconds, and then the rows that were written
-   * least recently, until the limits hold. Returns the keys.
+   * Removes expired rows, rows that were last written longer ago than `age` milliseconds, and then the rows that were written least
+   * recently, until the limits hold. Returns the keys.
    */
   evict(bounds: { readonly rows?: number; readonly bytes?: number; readonly age?: number }): Promise<readonly string[]>
 }
@@ -89,7 +83,7 @@ export interface RowQuery {
   readonly values?: boolean
 }
 
-/** All rows of a query, by key. They are read in pages of `limit` rows. */
+/** The rows of a query, by key. They are read in pages of `limit` rows. */
 export async function* rowsIn(
   rows: Collection,
   query: Omit<RowQuery, 'newest' | 'before'>,
@@ -108,7 +102,6 @@ export async function* rowsIn(
 }
 
 export interface Lease {
-  /** Aborts when the lease is lost because it could not be renewed in time. */
   readonly signal: AbortSignal
   release(): Promise<void>
 }

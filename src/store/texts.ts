@@ -1,8 +1,6 @@
 /**
- * Texts that are found by their terms: the second kind of data in a store, besides rows. A text has parts, and each part a set
- * of terms. The writer makes the terms, and gives each part a value. test/contract/store.test.ts runs against both engines.
- *
- * Every method throws like those of a `Store`.
+ * Texts that are found by their terms: the second kind of data in a store, besides rows. A text has parts, and each part a set of terms.
+ * The writer makes the terms, and gives each part a value.
  */
 export interface Texts {
   /** Adds texts, or replaces those with the same keys: all of them or none. */
@@ -13,14 +11,12 @@ export interface Texts {
   list(query: TextsQuery): Promise<readonly ListedText[]>
   /** Texts in the order of their ids, after an id. A text that is put again gets a new id, greater than all before. */
   entries(after: number, limit: number): Promise<readonly TextEntry[]>
-  /** The ids of all texts, sorted. */
   ids(): Promise<readonly number[]>
-  /** The MIME types that occur, sorted. */
   mimeTypes(among?: TextSet): Promise<readonly string[]>
   /**
    * The number of parts with each of the terms.
    *
-   * @param beginnings Prefixes that many of these terms and few others have, so that an engine may look up all terms of a prefix at once.
+   * @param beginnings Prefixes by which an engine may look up all terms of a prefix at once.
    */
   counts(terms: readonly string[], among?: TextSet, beginnings?: readonly string[]): Promise<readonly number[]>
   /** The ids of the parts that have any of the terms, those with the greatest sum of weights first. Of equal parts, the older come first. */
@@ -29,11 +25,6 @@ export interface Texts {
   weigh(query: PartQuery): Promise<readonly WeighedPart[]>
   /** Parts, in the order of the ids; missing ones are left out. */
   read(ids: readonly number[]): Promise<readonly FoundPart[]>
-  /**
-   * Returns the size of the collection.
-   *
-   * @param model The model whose vectors are counted. By default any.
-   */
   size(model?: string): Promise<TextsSize>
   /** Parts without a vector of `model`, the older first, after an id. */
   unembedded(model: string, after: number, limit: number): Promise<readonly Pick<FoundPart, 'id' | 'value'>[]>
@@ -55,7 +46,6 @@ export interface NewText {
   readonly parts: readonly NewPart[]
 }
 
-/** Labels by which texts are filtered, beside their terms. */
 interface TextLabels {
   readonly mount: string
   readonly mimeType?: string
@@ -67,13 +57,10 @@ interface TextLabels {
 
 interface NewPart {
   readonly value: string
-  /** Index terms, without white space and control characters. */
   readonly terms: readonly string[]
-  /** Length of the part in units of the writer. The store sums it up, for an average. */
   readonly length: number
 }
 
-/** A text whose terms are checked, and joined with spaces: one string for each part passes to a thread in less time than hundreds. */
 export interface CheckedText extends Omit<NewText, 'parts'> {
   readonly parts: readonly CheckedPart[]
 }
@@ -91,7 +78,6 @@ interface TextsQuery {
 
 type ListedText = Pick<NewText, 'key' | 'version' | 'edition'>
 
-/** Facts about a text for statistics and for access checks. */
 export interface TextEntry {
   /** Id of the text. It is never reused for another text. */
   readonly id: number
@@ -102,7 +88,7 @@ export interface TextEntry {
   readonly length: number
 }
 
-/** A set of texts. If it is given, texts outside of it do not count, as if they did not exist. */
+/** A set of texts. If it is given, texts outside of it do not count. */
 export interface TextSet {
   /** A number that differs for each content that a set has had in this process. */
   readonly version: number
@@ -131,10 +117,7 @@ export interface WeighedPart extends Pick<FoundPart, 'id' | 'key' | 'mount' | 'p
   readonly weight: number
 }
 
-/**
- * Condition for texts, as in `SearchFilter`. A text without a label that the condition names is left out; a text without an audience is for
- * everybody.
- */
+/** Condition for texts, as in `SearchFilter`. A text without a label that the condition names is left out. */
 export interface TextFilter {
   readonly mounts?: readonly string[]
   readonly mimeType?: string
@@ -162,15 +145,12 @@ export interface FoundPart {
 interface TextsSize {
   readonly texts: number
   readonly parts: number
-  /** The sum of the lengths of the parts. */
   readonly length: number
-  /** Bytes of keys, versions and values, in UTF-8. */
   readonly bytes: number
   /** Changes with each put and removal. */
   readonly revision: number
   /** Differs once the file or the schema was created again: revisions and ids then begin again, and belong to other texts. */
   readonly opening: number
-  /** The number of parts with a vector. */
   readonly embedded: number
 }
 

@@ -1,4 +1,3 @@
-/** Returns the SQL that creates the tables of rows, and the functions that write a row and notify of it. */
 export function rowsSql(schema: string, channel: string): string {
   return `create table ${schema}.collections (
        id integer generated always as identity primary key,
@@ -92,7 +91,6 @@ export function rowsSql(schema: string, channel: string): string {
      end $$;`
 }
 
-/** Returns the SQL of the functions that remove rows: by their keys, and by the bounds of a collection. */
 export function removalsSql(schema: string): string {
   return `create function ${schema}.remove(_home ${schema}.collections, _keys text[]) returns void language plpgsql as $$
      declare
@@ -163,7 +161,7 @@ export function removalsSql(schema: string): string {
      end $$;`
 }
 
-/** Returns the SQL that creates the tables of texts. The small `toast_tuple_target` keeps rows of parts short: a search needs only their ids. */
+/** Returns the SQL that creates the tables of texts. The small `toast_tuple_target` keeps the rows of parts short. */
 export function textTablesSql(schema: string): string {
   return `create table ${schema}.homes (
       id integer generated always as identity primary key,
@@ -208,7 +206,6 @@ export function textTablesSql(schema: string): string {
     create index on ${schema}.vectors (home, model, position);`
 }
 
-/** Returns the SQL of the functions that write, remove and embed texts. */
 export function textWritesSql(schema: string): string {
   return `create function ${schema}.text_home(_name text) returns ${schema}.homes language plpgsql as $$
     declare

@@ -18,7 +18,7 @@ const graceMs = 2000
 const endMs = 5000
 
 /**
- * Creates a pool of connections to a server. The first statement opens the first connection; each may be lost at any time.
+ * Creates a pool of connections to a server. The first statement opens the first connection.
  *
  * @throws ResourceError `invalid` for a malformed connection string.
  */
@@ -51,7 +51,7 @@ export function createStorePool(options: PostgresStore['postgres']) {
       'configuration',
     )
   }
-  // A time-out in the options of the pool would also count the wait for a connection that others use, so it is in those of the client.
+  // A time-out in the options of the pool would include the wait for a free connection, so it is in those of the client.
   class Client extends pg.Client {
     constructor() {
       super(config)
@@ -72,7 +72,7 @@ export function createStorePool(options: PostgresStore['postgres']) {
   const borrowNow = async <Result>(act: (ask: RunStatement) => Promise<Result>): Promise<Result> => {
     if (pool.waitingCount >= mostWaiting) throw storeError('busy')
     const client = await pool.connect()
-    // If a connection ends while it is in use, its request fails; nothing more has to be done.
+    // If a connection ends while it is in use, its request fails.
     const ignore = () => {}
     client.on('error', ignore)
     const give = (broken: boolean) => {
@@ -92,7 +92,6 @@ export function createStorePool(options: PostgresStore['postgres']) {
   return {
     /** @throws ResourceError if too many requests wait; errors of the server, which {@link toStoreError} converts. */
     ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
-    /** Runs several statements in one transaction. */
     within: (act: (ask: RunStatement) => Promise<void>) =>
       borrow(async (ask) => {
         await ask('begin isolation level read committed')
@@ -104,7 +103,6 @@ export function createStorePool(options: PostgresStore['postgres']) {
           throw error
         }
       }),
-    /** Returns a separate client that is not yet connected. The caller ends it. */
     connection: () => new pg.Client(config),
     close: async () => {
       await Promise.race([Promise.allSettled(running), sleep(endMs)])
@@ -114,7 +112,7 @@ export function createStorePool(options: PostgresStore['postgres']) {
   }
 }
 
-/** 64-bit integers are times, sizes, ids, revisions and weights here, so they fit into a number. */
+/** 64-bit integers are times, sizes, ids, revisions and weights here, which fit into a number. */
 function parserOf(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format)
 }
@@ -161,7 +159,6 @@ function isAnswer(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !/^(?:08|57P|58|XX)/.test(error.code ?? '')
 }
 
-/** Whether the tables are gone. */
 export function isMissingTableError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && missing.has(error.code ?? '')
 }
@@ -172,7 +169,7 @@ const retryMs = { first: 100, most: 2000 }
 const heartbeatIntervalMs = 10_000
 
 /**
- * Creates a listener to the notifications of a channel. It keeps one connection for all of them, as long as anybody watches.
+ * Creates a listener to the notifications of a channel, with one connection.
  *
  * @param onConnected Called when the connection is lost, and when it is back.
  */
@@ -182,7 +179,6 @@ export function createNotificationListener(
   onConnected: (connected: boolean) => void,
 ) {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
-  /** Resolves when there is a connection, or when the first attempt has failed. After a failure, later writes are reported late. */
   let tried: Promise<void> = Promise.resolve()
 
   const news = createChangeQueue(() => {
@@ -271,7 +267,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A notification without a collection is not from a store. It counts as a change of everything. */
+/** A notification without a collection counts as a change of everything. */
 function parseNotification(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }

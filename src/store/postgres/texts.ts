@@ -17,7 +17,6 @@ const readSize = createRowParser({
   ...{ opening: count, embedded: count },
 })
 
-/** Texts in the tables of a schema. The terms of a part become the lexemes of a tsvector as they are, without a parser of PostgreSQL. */
 export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
@@ -53,7 +52,7 @@ export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<
       return rows.map(({ id }) => Number(id))
     },
     textsMimeTypes: async (name, among) => {
-      // Jumps from each value to the next (loose index scan): there are few values with many rows each.
+      // Jumps from each value to the next (loose index scan), because there are few values with many rows each.
       const rows = await ask(
         `with recursive types(mime) as (
            select min(mime) from ${schema}.texts where home = ${home}
@@ -174,10 +173,7 @@ function toTextRow(text: CheckedText) {
   return { ...own, length, bytes: textByteSize(text), parts: split }
 }
 
-/**
- * A term as a query of one lexeme. All texts share one index: the part before the `~` names the collection of the term. A term
- * contains no quote.
- */
+/** A term as a query of one lexeme. The part before the `~` names the collection of the term. */
 function termQuerySql(home: string, term: string, prefix: boolean): string {
   return `('''' || ${home} || '~' || ${term} || '''${prefix ? ':*' : ''}')::tsquery`
 }

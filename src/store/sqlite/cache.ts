@@ -11,8 +11,8 @@ interface Version {
 }
 
 /**
- * Limits of the cache: `counts`, the number of cached counts; `bytes`, the size of all lists together. A list shorter than `few` bytes is
- * fast to look up: it is not cached, or counts as `few` bytes.
+ * Limits of the cache: `counts`, the number of cached counts; `bytes`, the size of all lists together; `few`, the size of a list, in bytes,
+ * below which it is not cached or counts as `few` bytes.
  */
 const most = { counts: 50_000, bytes: 16 * 2 ** 20, few: 2000 }
 
@@ -24,7 +24,7 @@ interface CachedTerms {
   bytes: number
 }
 
-/** Caches look-ups in texts until the texts change: common terms are queried repeatedly. */
+/** Caches look-ups in texts until the texts change. */
 export function createLookupCache() {
   const homes = new Map<number, CachedTerms>()
   const keptOf = ({ id, revision }: Version): CachedTerms => {
@@ -55,7 +55,7 @@ export function createLookupCache() {
     return cachedIds
   }
   return {
-    /** Returns the number of parts with each token. `find` counts the tokens that are not cached, if there are any. */
+    /** Returns the number of parts with each token. `find` counts the tokens that are not cached. */
     counts: (
       home: Version,
       tokens: readonly string[],
@@ -78,7 +78,7 @@ export function createLookupCache() {
       const ids = find()
       return ids.byteLength < most.few ? ids : keep(terms, match, ids)
     },
-    /** Like `ids`, but also caches short lists: these are slow to find, because a long list has to be filtered for them. */
+    /** Like `ids`, but also caches short lists. */
     chosen: (home: Version, match: string, find: () => SortedIds): SortedIds => {
       const terms = keptOf(home)
       return recall(terms, match) ?? keep(terms, match, find())
@@ -92,15 +92,9 @@ const limits = { rows: 50_000, removed: 20_000 }
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
 export type TextParts = readonly [text: number, first: number, count: number]
 
-/**
- * Finds the text of each part. All texts are loaded once, and then only new ones, because ids are never reused.
- *
- * @param readPart Returns texts after an id, in the order of their ids.
- * @param count Returns the number of all texts.
- */
 export function createTextParts(readPart: (after: number, limit: number) => readonly TextParts[], count: () => number) {
   const revisions = new Map<number, number>()
-  /** Sorted by the ids of the texts, which is also the order of the ids of their parts, because a single writer makes both. */
+  /** Sorted by the ids of the texts, which is also the order of the ids of their parts. */
   let owners: TextParts[] = []
 
   const catchUp = () => {

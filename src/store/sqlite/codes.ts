@@ -24,13 +24,12 @@ export function sqliteResultCode(error: unknown): number | undefined {
   return code === 'ERR_SQLITE_ERROR' ? (codes[error.message] ?? 1) : undefined
 }
 
-/** The code of an error of the operating system, such as `ENOENT`; undefined for any other error. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Why the native part of SQLite cannot be loaded, by the message of the error, and what to do about it. */
+/** Causes for which the native part of SQLite cannot be loaded, by the message of the error, with the advice. */
 const loadFaults: readonly (readonly [pattern: RegExp, why: (name: string) => string])[] = [
   [
     /(GLIBC_[\d.]+)['’]? not found/,

@@ -20,7 +20,7 @@ export function openDatabase(file: string, busyTimeoutMs: number) {
   return {
     exec: (sql: string): void => database.exec(sql),
     close: (): void => database.close(),
-    /** A statement whose rows are lists of the values of its columns, which are made faster than objects. */
+    /** A statement whose rows are lists of the values of its columns. */
     prepareList: (sql: string): ((...values: readonly SqliteValue[]) => readonly (readonly SqliteValue[])[]) => {
       const statement = database.prepare(sql)
       statement.setReturnArrays(true)
@@ -39,16 +39,15 @@ export function openDatabase(file: string, busyTimeoutMs: number) {
 
 export type Database = ReturnType<typeof openDatabase>
 
-/** Parses a list that a statement returns as JSON, such as one of `json_group_array`. */
 export function parseJsonList(value: SqliteValue | undefined): readonly unknown[] {
   return JSON.parse(String(value)) as readonly unknown[]
 }
 
 /**
- * Runs a function in one transaction, completely or not at all.
+ * Runs a function in one transaction.
  *
- * @param begin By default the transaction takes the write lock at its beginning, so it never waits halfway. `begin`: for reads of one state
- * of the file, whatever other processes write meanwhile.
+ * @param begin By default the transaction takes the write lock at its beginning, so it never waits halfway. `begin`: for reads of one
+ *   state of the file.
  */
 export function transaction<Result>(
   database: Database,

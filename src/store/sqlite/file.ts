@@ -23,22 +23,21 @@ import { migrate } from './schema.ts'
 const busyTimeoutMs = 5000
 
 /**
- * Number of attempts to open a file: two before it counts as damaged, because a short failure of the disk causes the same error
- * of SQLite; and one more after a new file was made.
+ * Number of attempts to open a file: two before it counts as damaged, because a short failure of the disk causes the same error of SQLite;
+ * and one for the new file.
  */
 export const maxOpenAttempts = 3
 
 export interface OpenFile {
   readonly isInMemory: boolean
   readonly operations: SqliteOperations
-  /** Whether this is still the file at its path. Another process may have put the file aside, or somebody may have deleted it. */
+  /** Whether this is still the file at its path. */
   isCurrent(): boolean
   /** Closes a damaged file, and renames it, unless another process has renamed it already. */
   putAside(): void
   close(): void
 }
 
-/** Warns the operator that a file was put aside, or that the store is in memory. */
 export type WarnOperator = (message: string) => void
 
 /** Opens the file of a store, or a store in memory if it may be there, and the file cannot be written. */
@@ -97,7 +96,7 @@ function openOnDisk(file: string, warn: WarnOperator): OpenFile {
   })
 }
 
-/** Creates a folder and those above it. It must be possible to write to it: SQLite would only report that it cannot open the file. */
+/** Creates a folder and those above it, and checks that it can be written to: SQLite would only report that it cannot open the file. */
 function makeWritableFolder(folder: string): void {
   let existing = folder
   while (look(existing) === undefined && dirname(existing) !== existing) existing = dirname(existing)
@@ -107,7 +106,6 @@ function makeWritableFolder(folder: string): void {
   accessSync(folder, constants.W_OK)
 }
 
-/** Opens an existing file, and checks whether it is undamaged. */
 function openSound(file: string, warn: WarnOperator): OpenFile {
   // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
@@ -118,12 +116,12 @@ function openSound(file: string, warn: WarnOperator): OpenFile {
   try {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
-    // In one transaction: between two reads another process may write, and its data would not match the earlier read.
+    // In one transaction, because another process may write between two reads.
     transaction(database, () => checkTables(database, wasClosed), 'begin')
     database.exec('pragma journal_mode = wal')
-    // 8 MiB (negative numbers are in KiB), allocated as needed. More is in the cache of the operating system.
+    // 8 MiB (negative numbers are in KiB), allocated as needed.
     database.exec('pragma cache_size = -8192')
-    // A power failure may lose the last writes, a crash of the process none. Neither leaves a partial write.
+    // A power failure may lose the last writes, a crash of the process none.
     database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
     const operations = prepare(database)
     const identity = identify(file)
@@ -148,8 +146,7 @@ function openSound(file: string, warn: WarnOperator): OpenFile {
 }
 
 /**
- * Checks every page of all tables and indexes; unless the file was closed properly, also all entries of the term index, which takes seconds
- * for some ten million entries.
+ * Checks the pages of tables and indexes; unless the file was closed properly, also the entries of the term index, which may take seconds.
  */
 function checkTables(database: Database, wasClosed: boolean): void {
   const tables = database
@@ -159,7 +156,7 @@ function checkTables(database: Database, wasClosed: boolean): void {
     const quoted = `"${name.replaceAll('"', '""')}"`
     const report = String(database.prepare(`pragma quick_check(${quoted})`).get()?.quick_check)
     if (report === 'ok') continue
-    // A page that could not be read proves no damage: the next read may succeed.
+    // A page that could not be read proves no damage.
     const code = Number(/error code=(\d+)/.exec(report)?.[1] ?? 11)
     throw (code & 0xff) === 11 ? storeError('damaged', 'a page') : storeError('gone', `SQLite ${code}`)
   }
@@ -169,12 +166,11 @@ function prepare(database: Database): SqliteOperations {
   try {
     return createOperations(database)
   } catch (error) {
-    // By its version, the file should have this table.
     throw sqliteResultCode(error) === 1 ? storeError('damaged', 'a table is missing') : error
   }
 }
 
-/** Creates the file with mode 0600 from the start, so that other users can never read it. An existing file is not opened. */
+/** Creates the file with mode 0600 from the start. An existing file is not opened. */
 function make(file: string): void {
   try {
     closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
@@ -198,13 +194,12 @@ function look(name: string): Stats | undefined {
   return lstatSync(name, { throwIfNoEntry: false })
 }
 
-/** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false, bigint: true })
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`
 }
 
-/** Renames the file, and only then its write-ahead log, because SQLite ignores a log without its file. */
+/** Renames the file before its write-ahead log, because SQLite ignores a log without its file. */
 function putAside(file: string, warn: WarnOperator): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const movedFile = `${file}.damaged-${stamp}`
@@ -212,10 +207,7 @@ function putAside(file: string, warn: WarnOperator): void {
   warn(`The file of the store was damaged. It was renamed to ${movedFile}, and a new one was created. Check the disk.`)
 }
 
-/**
- * Runs a function while no other process runs one for this file (mutex). The lock is one on an empty database beside the file,
- * so the system releases it when its process ends.
- */
+/** Runs a function while no other process runs one for this file (mutex). The lock is one on an empty database beside the file. */
 function alone<Result>(file: string, act: () => Result): Result {
   const guard = `${file}-guard`
   make(guard)
@@ -231,7 +223,6 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Runs a function that closes something, and ignores its error. */
 function tryTo(act: () => void): void {
   try {
     act()

@@ -27,7 +27,6 @@ export type WorkerMessage =
   | { readonly warning: string }
   | { readonly leaving: true }
 
-/** Creates the operations on the rows and texts of a migrated database. */
 export function createOperations(database: Database): SqliteOperations {
   return { ...createRows(database), ...createTexts(database) }
 }
@@ -35,9 +34,7 @@ export function createOperations(database: Database): SqliteOperations {
 /** Number of texts that one step of a removal removes. */
 const batch = 200
 
-/**
- * Creates the operations on texts. The terms are in an FTS5 index that stores neither the texts nor the positions of terms.
- */
+/** Creates the operations on texts. The terms are in an FTS5 index that stores neither the texts nor the positions of terms. */
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake } = createCollectionLookup(statements, parseTextCollection)
@@ -169,7 +166,7 @@ function sumOf(values: readonly SqliteValue[]): number {
   return crc32(JSON.stringify(values))
 }
 
-/** Checksum of a part. It covers only these columns, because many parts are read for one answer. */
+/** Checksum of a part. It covers only these columns. */
 function partSumOf(place: number, length: number, value: string): number {
   return crc32(value, crc32(`${place},${length}`))
 }
@@ -178,7 +175,6 @@ function checkPart({ place, length, sum, value }: SqliteRow): void {
   if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw storeError('damaged', 'a part')
 }
 
-/** The columns of a text that are read together with its parts. */
 interface OwnerText {
   readonly home: number
   readonly key: string
@@ -190,10 +186,7 @@ interface OwnerText {
 /** Maximum number of cached texts. */
 const mostOwners = 2000
 
-/**
- * Reads texts by their ids. Most passages of an answer are read together with others of their text, so the texts are cached until another
- * connection writes; the id of a text never names another.
- */
+/** Reads texts by their ids. They are cached until another connection writes. */
 function createOwnerTexts(database: Database, statements: TextStatements) {
   const version = database.prepare('pragma data_version')
   const texts = new Map<number, OwnerText>()

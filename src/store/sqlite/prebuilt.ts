@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Loads the native part of SQLite from `dist/vendor/`. The bundle replaces `node-gyp-build` by this module (scripts/vendored.ts);
- * when hikidashi runs from its sources, it is never loaded.
+ * Loads the native part of SQLite from `dist/vendor/`. The bundle replaces `node-gyp-build` by this module (scripts/vendored.ts).
  *
  * @throws Error on a platform without a build.
  */
@@ -21,7 +20,6 @@ export function prebuiltFileName(platform: string, arch: string, musl: () => boo
   return `sqlite-${platform}-${arch}${platform === 'linux' && musl() ? '-musl' : ''}.node`
 }
 
-/** Whether this process runs with the C library musl, as on Alpine Linux: the program itself names its loader (ELF, PT_INTERP). */
 function usesMusl(): boolean {
   const head = Buffer.alloc(4096)
   const descriptor = openSync(process.execPath, 'r')

@@ -5,7 +5,6 @@ import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
 import { prepareRows, type RowStatements, sqliteDialect } from './statements.ts'
 
-/** Changes of a collection since a revision: some keys, or everything. */
 export interface CollectionChange {
   readonly collection: string
   readonly revision: number
@@ -22,7 +21,6 @@ const batch = 500
 /** Maximum number of changed keys. With more, everything counts as changed. */
 const mostKeys = 1000
 
-/** Creates the operations on the rows of a migrated database. */
 export function createRows(database: Database): RowOperations {
   const statements = prepareRows(database)
   const listing = new Map<string, Statement>()
@@ -127,7 +125,6 @@ interface Home {
   readonly bytes: number
 }
 
-/** Creates the functions that find or make a collection of rows or of texts by its name. */
 export function createCollectionLookup<Of>(
   { home, makeHome }: Pick<RowStatements, 'home' | 'makeHome'>,
   homeOf: (found: SqliteRow) => Of,
@@ -145,7 +142,6 @@ export function createCollectionLookup<Of>(
   return { find, findOrMake }
 }
 
-/** Removes the found rows, and returns the updated collection. */
 function remove(statements: RowStatements, home: Home, rows: readonly SqliteRow[], now: number): Home {
   if (rows.length === 0) return home
   let bytes = 0
@@ -177,7 +173,7 @@ function surplus(statements: RowStatements, home: Home, bounds: EvictionLimits, 
 
 const homeOf = createRowParser({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
-/** Returns the next revision. It follows the clock, so that it is also greater than the revisions of a lost file, unless the clock was set back. */
+/** Returns the next revision. It follows the clock, so that it is also greater than the revisions of a lost file. */
 function nextRevision(home: Home, now: number): number {
   return Math.max(home.revision + 1, now)
 }

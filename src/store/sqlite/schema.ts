@@ -5,10 +5,8 @@ import { type Database, transaction } from './database.ts'
 const applicationId = 0x68696b69
 
 /**
- * Migrations, each from the version before it. A released migration never changes: a new one is added.
- *
- * A key is compared by its UTF-8 bytes, since that is how SQLite keeps text. `sum` is a checksum of the value and `seal` of the
- * rest of the row: a read detects corruption on the disk.
+ * Migrations, each from the version before it. A released migration never changes: a new one is added. `sum` is a checksum of the value and
+ * `seal` of the rest of the row: a read detects corruption on the disk.
  */
 export const migrations: readonly string[] = [
   `create table collections (
@@ -46,8 +44,7 @@ export const migrations: readonly string[] = [
      holder text not null,
      expires integer not null
    ) strict, without rowid;`,
-  // The terms of a part are tokens separated by spaces, and `ascii` leaves all non-ASCII characters unchanged, so the Unicode
-  // version of SQLite does not matter. Ids are never reused, so a stored id always names the same text.
+  // `ascii` leaves non-ASCII characters unchanged, so the Unicode version of SQLite does not matter.
   `create table homes (
      id integer primary key,
      name text not null unique,
@@ -103,7 +100,7 @@ export const migrations: readonly string[] = [
 ]
 
 /**
- * Creates the schema of the store in a new database, or migrates it to this version: completely or not at all.
+ * Creates the schema of the store in a new database, or migrates it to this version.
  *
  * @throws ResourceError `invalid` if it belongs to another program, or is of a newer version.
  */

@@ -4,12 +4,11 @@ import type { TextFilter } from '../texts.ts'
 import type { Database, SqliteValue } from './database.ts'
 
 const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
-/** The SQL of SQLite that differs from that of other engines. */
 export const sqliteDialect: SqlDialect = {
   parameter: (n) => `?${n}`,
   table: (name) => name,
   columns: (values) => (values ? `${head}, r.value` : head),
-  // A cast of `strftime` would also work, but this is faster.
+  // A cast of `strftime` would be slower.
   now: `cast(unixepoch('subsec') * 1000 as integer)`,
 }
 
@@ -44,7 +43,7 @@ export function prepareRows(database: Database) {
     ),
     oldest: prepare('select key, bytes, terms, modified from rows where collection = ? order by revision limit ?'),
     since: prepare('select key from rows where collection = ?1 and revision > ?2 order by revision limit ?3'),
-    // Takes a limited number of rows of each term, chooses those with most of the terms, and then counts all their terms.
+    // Takes a limited number of rows of each term, chooses those with most of the terms, and then counts their terms.
     similar: prepare(
       `with home as (select id from collections where name = ?1),
          wanted as (select value as term from json_each(?2)),
@@ -105,7 +104,7 @@ export function prepareTexts(database: Database) {
       `select key, version, edition from texts where home = (select id from homes where name = ?1)
        and key > ?2 and key >= ?3 and (?4 is null or key < ?4) and (?6 is null or mime = ?6) order by key limit ?5`,
     ),
-    // Jumps from each value to the next (loose index scan): there are few values with many rows each.
+    // Jumps from each value to the next (loose index scan), because there are few values with many rows each.
     mimeTypes: prepare(
       `with recursive types(mime) as (
            select min(mime) from texts where home = ?1
@@ -128,7 +127,6 @@ export function prepareTexts(database: Database) {
        )`,
     ),
     howMany: prepare('select count(*) as n from texts'),
-    // A join opens the vocabulary once for all terms: opening it takes longer than finding a term.
     counts: prepare(
       `select json_group_array(coalesce(t.doc, 0)) as counts from json_each(?1) j left join term_parts t on t.term = j.value`,
     ),

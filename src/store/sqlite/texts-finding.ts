@@ -4,9 +4,7 @@ import { createLookupCache, createTextParts, type SortedIds, type TextParts } fr
 import { type Database, parseJsonList } from './database.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
-/** Number of the best parts to which a filter is applied at once. */
 const sifted = 2000
-/** Number of parts above which a term counts as frequent. */
 const frequent = 50_000
 
 export const parseTextCollection = createRowParser({
@@ -20,7 +18,6 @@ export const parseTextCollection = createRowParser({
 
 export type TextCollection = ReturnType<typeof parseTextCollection>
 
-/** All texts share one index: the part before the `~` names the collection of the term. */
 function tokenOf(home: number, term: string): string {
   return `${home}~${term}`
 }
@@ -66,7 +63,6 @@ function createLookup(statements: TextStatements) {
       for (const [index, token] of single.entries()) countsByToken.set(token, Number(counts[index]))
       return unknown.map((token) => countsByToken.get(token) ?? 0)
     })
-  /** Of a frequent term, only the number of its parts is cached: its long list, which no search uses, would evict other lists. */
   const countsAmong = (
     home: TextCollection,
     tokens: readonly string[],
@@ -168,15 +164,12 @@ export interface WeightedIds {
   readonly ids: ArrayLike<number> & Iterable<number>
 }
 
-/** Width of a window of ids that are summed up together: its data fits into the cache of a processor. */
+/** Width of a window of ids that are summed up together. */
 const span = 1 << 14
 const sums = new Float64Array(span)
 const touched = new Uint16Array(span)
 
-/**
- * Returns the ids with the greatest sums of weights; equal sums by ascending id. It takes the ids window by window, and in each window list
- * by list.
- */
+/** Returns the ids with the greatest sums of weights; equal sums by ascending id. */
 export function bestIds(lists: readonly WeightedIds[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
 }
@@ -218,10 +211,10 @@ function leastOf(lists: readonly WeightedIds[], at: Uint32Array): number {
   return least
 }
 
-/** Keeps the best, in any order of arrival: a heap with the worst one on top. */
+/** Keeps the best: a heap with the worst one on top. */
 function createBest(limit: number) {
   const heap: Scored[] = []
-  /** The sum of the worst, once the heap is full: most ids have less, and are skipped. */
+  /** The sum of the worst, once the heap is full. */
   let least = limit > 0 ? -1 : Number.POSITIVE_INFINITY
   /** Of equal sums, the one with the greater id is worse. */
   const isWorse = (a: Scored, b: Scored) => a.sum < b.sum || (a.sum === b.sum && a.id > b.id)

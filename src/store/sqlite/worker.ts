@@ -42,11 +42,11 @@ port?.on('message', (questions: readonly WorkerRequest[]) => {
   setTimeout(leave, staleMs)
 })
 
-/** Keeps the file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
+/** Keeps the file of a store: opens it at the first use, opens it again after it was lost, and replaces it if it is damaged. */
 export function createKeeper(place: SqliteStore['sqlite'], warn: WarnOperator) {
   let open: OpenFile | undefined
   let isStale = false
-  /** The fault for which the file could not be opened. This worker does not try again. */
+  /** The fault for which the file could not be opened. */
   let refusal: unknown
 
   const close = () => {
@@ -66,7 +66,7 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: WarnOperator) {
       throw error
     }
   }
-  /** Whether the file can still be used after an error. After any other error, opening it again may help. */
+  /** Whether the file can still be used after an error. */
   const isTransientError = (error: unknown) => {
     const reason = fileErrorReason(error)
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
@@ -87,8 +87,8 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: WarnOperator) {
       }
     },
     /**
-     * Whether a connection was discarded. The library frees its statements and descriptors only by garbage collection or with the
-     * thread, so a new thread is needed.
+     * Whether a connection was discarded. The library frees its statements and descriptors by garbage collection or with the thread, so a
+     * new thread is needed.
      */
     get isStale() {
       return isStale
