@@ -13,7 +13,6 @@ export interface BasketItem {
   readonly level: BasketLevel
 }
 
-/** The picked items, in the order of picking. They are immutable: each change returns new items. */
 export type BasketItems = readonly BasketItem[]
 
 export function hasItem(items: BasketItems, uri: string): boolean {
@@ -60,7 +59,6 @@ export interface TokenCost {
 }
 
 export interface PlannedItem extends BasketItem {
-  /** The level of the item: the chosen one, or the one that `auto` resolves to. */
   readonly taken: ContentLevel
   /** Tokens of the item at this level. `undefined`: not counted. */
   readonly tokens: number | undefined
@@ -68,23 +66,20 @@ export interface PlannedItem extends BasketItem {
   readonly notes: readonly string[]
 }
 
-/** Levels and tokens of a basket. */
 export interface BasketPlan {
   readonly items: readonly PlannedItem[]
   /** Tokens of all counted items, and of the head and tail of the context; 0 without items. */
   readonly tokens: number
   /** Whether no item waits to be counted. */
   readonly isWhole: boolean
-  /** Number of tokens above the usable budget; 0 if it fits. */
   readonly over: number
 }
 
-/** Returns the usable part of a budget: a reserve stays free, since other models count differently. */
+/** Returns the usable part of a budget: a reserve stays free, because models count differently. */
 export function usableBudget(budget: number, reserve = 0.03): number {
   return Math.floor(budget * (1 - reserve))
 }
 
-/** The levels of a resource, from the largest to the smallest. */
 export function levelsOf(cost: TokenCost | undefined): readonly ContentLevel[] {
   return cost === undefined ? contentLevels : contentLevels.filter((level) => cost.levels[level] !== undefined)
 }
@@ -143,7 +138,7 @@ export function planBasket(
   }
 }
 
-/** Whether `auto` has lowered an item below its full level, so that the basket fits the budget. */
+/** Whether `auto` has lowered an item below its full level. */
 export function isShortened({ level, taken }: PlannedItem, cost: TokenCost | undefined): boolean {
   return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
 }
@@ -160,7 +155,6 @@ function nextLower(cost: TokenCost | undefined, from: ContentLevel): ContentLeve
   )
 }
 
-/** A possible step that saves tokens. */
 type Saving =
   | {
       readonly what: 'lower'
@@ -171,10 +165,7 @@ type Saving =
     }
   | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
 
-/**
- * Returns up to `most` suggestions to fit the budget. Steps that suffice alone come first, lowering before dropping, the smallest
- * saving first; then the steps that save most.
- */
+/** Returns up to `most` suggestions to fit the budget. Steps that suffice alone come first. */
 export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
   const savings = plan.items.flatMap((item): readonly Saving[] => {
@@ -194,7 +185,6 @@ export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, Toke
   return savings
     .sort((a, b) => {
       if (a.suffices !== b.suffices) return a.suffices ? -1 : 1
-      // Lowering comes before removing, which loses the whole item.
       if (a.suffices && a.what !== b.what) return a.what === 'lower' ? -1 : 1
       return a.suffices ? a.saved - b.saved : b.saved - a.saved
     })

@@ -2,19 +2,18 @@ import { defined } from '../core/kit/object.ts'
 import { decodeIfValid } from '../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 
-/** A directory: the entries that are loaded so far, and the state of the rest. `F`: the type of its failure. */
+/** A directory: the entries that are loaded, and the state of the rest. `F`: the type of its failure. */
 export interface Folder<F> {
   readonly isOpen: boolean
   readonly items: readonly Resource[]
   /** Cursor of the next page: `''` before the first one, undefined after the last. */
   readonly next: string | undefined
-  /** Why the directory could not be listed. */
   readonly failure: F | undefined
   /** Number of changes since the directory was listed. Undefined: no change is known. */
   readonly stale: number | undefined
 }
 
-/** The mounts, and the directories that were opened or loaded, by URI. It is immutable: each change returns a new tree. */
+/** The mounts, and the directories that were opened or loaded, by URI. */
 export interface Tree<F> {
   readonly roots: readonly Resource[] | undefined
   readonly folders: ReadonlyMap<string, Folder<F>>
@@ -37,12 +36,11 @@ export function withFolder<F>(tree: Tree<F>, uri: string, change: Partial<Folder
   return { ...tree, folders: new Map(tree.folders).set(uri, { ...folderAt(tree, uri), ...change }) }
 }
 
-/** Returns the tree with a directory opened, and its failure cleared. */
 export function withOpenFolder<F>(tree: Tree<F>, uri: string): Tree<F> {
   return withFolder(tree, uri, { isOpen: true, failure: undefined })
 }
 
-/** Marks directories as stale: returns the tree with one more change counted for each of them. */
+/** Marks directories as stale: counts one more change for each of them. */
 export function withStaleFolders<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
   if (uris.length === 0) return tree
   const folders = new Map(tree.folders)
@@ -154,7 +152,6 @@ export function foldersAbove(uri: string): readonly string[] {
   return folders
 }
 
-/** Resources below a folder, at any depth. */
 export interface FilesBelow {
   readonly files: readonly Resource[]
   /** Number of `files` below each folder, by the URI of the folder. Empty if a folder was not listed completely. */
@@ -171,7 +168,6 @@ interface BelowOptions {
   readonly signal?: AbortSignal
 }
 
-/** Number of folders listed concurrently. */
 const atOnce = 4
 
 /** Lists a folder and all folders in it, until everything is listed or a limit is reached. */
@@ -202,10 +198,9 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
     const outcomes = await Promise.allSettled(some.map(({ uri, items }) => look(uri, items)))
     signal?.throwIfAborted()
     const rejections = outcomes.filter((one) => one.status === 'rejected')
-    // If the folder itself cannot be listed, that is an error; a folder in it that cannot be listed is a gap.
+    // If the folder itself cannot be listed, that is an error; a folder in it is a gap.
     if (rejections[0] !== undefined && uris.size === 1) throw rejections[0].reason
     if (rejections.length > 0) isPart = true
-    // Process the folders in their order, not in the order of their answers.
     for (const item of some.flatMap(({ items }) => items)) {
       if (!enters(item)) files.set(item.uri, item)
       else if (!uris.has(item.uri)) {
@@ -233,7 +228,6 @@ function countsOf(folders: ReadonlySet<string>, files: readonly Resource[]): Rea
   return counts
 }
 
-/** Entries of a directory from its beginning. `next`: cursor of the page after them. */
 interface LoadedEntries {
   readonly items: readonly Resource[]
   readonly next?: string

@@ -7,7 +7,6 @@ const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
 const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|tsv|po|pot|srt|diff|patch|ipynb)$/i
 
-/** The last answer of {@link styleOf}, which is often called for many texts of one file in a row. */
 let last: { readonly path: string; readonly style: FileStyle } = { path: '', style: 'config' }
 
 /** The kind of a file, by its name: settings, unless it is known to be code or prose. */
@@ -30,8 +29,8 @@ const separator = /(?:(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))|(?<=<\/(?:b|s
 
 /**
  * Finds values whose names say that they are secret: in files of settings, in code, on command lines, in XML and SQL. In a file of
- * settings, a name at the beginning of a line has the rest of the line as its value. Elsewhere a value is a text in quotes, or a
- * word that looks like a secret.
+ * settings, a name at the beginning of a line has the rest of the line as its value. Elsewhere a value is a text in quotes, or a word that
+ * looks like a secret.
  */
 export function findAssignedSecrets(text: string, style: FileStyle): readonly Span[] {
   return [...findSeparated(text, style), ...findNotationSecrets(text, style)]
@@ -134,10 +133,8 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
 const runOfBase64 = { least: 40, surely: 4096 }
 
 /**
- * Whether the equals signs at an index are the padding of a run of base64, and not the separator after a name: `"iVBORw0…kSig="`. A quote
- * must follow them. Unless the run is longer than any name or path, the same quote or the beginning of a data URL or a digest must be
- * before it. A run that is not longer than {@link maxName} must also look random, because a quote can also be before a name
- * (`"DB_PASSWORD="hunter2`).
+ * Whether the equals signs at an index are the padding of a run of base64 in quotes, and not the separator after a name: `"iVBORw0…kSig="`.
+ * A short run must also look random, because a quote can also be before a name (`"DB_PASSWORD="hunter2`).
  */
 function isPadding(text: string, at: number, sign: string): boolean {
   if (sign !== '=' && sign !== '==') return false

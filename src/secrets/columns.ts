@@ -11,11 +11,10 @@ export const secretNamePattern =
 interface SecretColumn {
   readonly at: number
   readonly kind: Exclude<NameStrength, undefined>
-  /** Whether numbers in the column are counts of tokens. */
   readonly counts: boolean
 }
 
-/** The columns of a table that hold secrets: those with the name of a secret, and in a table of settings the values beside such names. */
+/** The columns of a table that hold secrets, and in a table of settings the values beside names of secrets. */
 export interface SecretColumns {
   readonly secret: readonly SecretColumn[]
   /** The positions of a name and its value in a row of settings. */
@@ -27,8 +26,8 @@ export interface SecretColumns {
 }
 
 /**
- * How certain it is that a text is a table. `file`: its name says so. `marked`: it has the rules or tags of a table. `guessed`:
- * some lines have the same number of delimiters, such as commas.
+ * How certain it is that a text is a table. `file`: its name says so. `marked`: it has the rules or tags of a table. `guessed`: some lines
+ * have the same number of delimiters.
  */
 export type TableCertainty = 'file' | 'marked' | 'guessed'
 
@@ -90,7 +89,6 @@ const ofSentences =
 const isShortName = (name: string) =>
   /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
 
-/** The cells of a row, as spans of a text. */
 export type CellRow = readonly Span[]
 
 /** Returns the cells of a row that are secret. */
@@ -105,7 +103,7 @@ export function findSecretCells(
       kind === 'strong' &&
       certainty !== 'guessed' &&
       !(columns?.isProse && /\s\S+\s/.test(cell) && ofSentences.test(cell))
-    // A cell that contains the delimiter is split, which moves the cells after it.
+    // A delimiter within a cell splits it, which moves the cells after it.
     const last = at + Math.max(0, row.length - (columns?.count ?? row.length))
     return row
       .slice(at, last + 1)

@@ -12,7 +12,6 @@ import { ownCredentialFiles } from './own-files.ts'
  *   not end a UUID, `<n>` a number.
  */
 export const credentialNames: readonly string[] = [
-  // Clients of language models.
   ...['.claude/.credentials.json', '.claude.json', '.mcp.json', 'claude_desktop_config.json'],
   ...['.codex/auth.json', '.codex/config.toml', '.gemini/oauth_creds.json', '.gemini/mcp-oauth-tokens.json'],
   ...['opencode/auth.json', 'opencode/mcp-auth.json', 'github-copilot/hosts.json', 'github-copilot/apps.json'],
@@ -53,7 +52,6 @@ export const credentialNames: readonly string[] = [
   ],
   ...['.vast_api_key'],
   ...['zed/settings.json', 'opencode.json', 'opencode.jsonc', 'goose/config.yaml', 'goose/config/config.yaml'],
-  // Clouds.
   ...['.aws/', 'aws/credentials', 'accesskeys.csv', '*_accesskeys.csv', 'rootkey.csv', '.boto', '.s3cfg'],
   ...['.passwd-s3fs', '.mc/config.json', 'rclone.conf', '.config/rclone/', '.config/gcloud/'],
   ...['application_default_credentials.json', 'adc.json', 'credentials.db', 'access_tokens.db'],
@@ -81,7 +79,6 @@ export const credentialNames: readonly string[] = [
     '.prefect/profiles.toml',
   ],
   ...['airflow.cfg'],
-  // Package registries and build tools.
   ...['.npmrc', '.pypirc', 'pip/pip.conf', '.pip/pip.conf', 'pypoetry/auth.toml', 'uv/credentials/'],
   ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.bundle/config', '/auth.json'],
   ...['.composer/auth.json', 'composer/auth.json', '.m2/settings.xml', '.m2/settings-security.xml'],
@@ -97,7 +94,6 @@ export const credentialNames: readonly string[] = [
     '.luarocks/upload_config.lua',
   ],
   ...['.vsce', '.ovsx', '.semgrep/settings.yml', '.wakatime.cfg'],
-  // Containers, machines and their settings.
   ...['.docker/config.json', '.dockercfg', '.dockerconfigjson', 'containers/auth.json', '.kube/', 'kubeconfig'],
   ...['kubeconfig.<data>', '*.kubeconfig', 'kubernetes/admin.conf', 'k3s.yaml', 'helm/registry/config.json'],
   ...['helm/repositories.yaml', 'talosconfig', 'argocd/config', '.vagrant/', '.vault-token', '.vault_pass*'],
@@ -109,10 +105,8 @@ export const credentialNames: readonly string[] = [
   ...[`.${ownCredentialFiles.tokens}`, ownCredentialFiles.tokens],
   ...['.rancher/cli2.json', '.talos/config', ownCredentialFiles.driveToken, '.config/hikidashi/', 'state/hikidashi/'],
   ...['local/hikidashi/'],
-  // Hosts of source code.
   ...['.git-credentials', 'git/credentials', '.gitcookies', '.config/gh/', '.config/hub'],
   ...['glab-cli/config.yml', 'tea/config.yml', '.subversion/auth/'],
-  // Shells, SSH, PGP and networks.
   ...['.ssh/', 'id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*', '*_rsa', '*_dsa', '*_ecdsa', '*_ed25519'],
   ...['ssh_host_*_key', '*.ppk', '.gnupg/', 'private-keys-v1.d/', 'secring.*', '.*_history', '.zhistory'],
   ...['.histfile', '.rhistory', 'fish_history', 'consolehost_history.txt', '.lesshst', '.viminfo', '.netrc'],
@@ -125,14 +119,12 @@ export const credentialNames: readonly string[] = [
   ...['otr.private_key', '.irssi/config', 'weechat/sec.conf', '.trc'],
   ...['.tailscale/', 'tailscaled.state', 'authtoken.secret', 'identity.secret', '.tsh/', '.step/', '.authinfo'],
   ...['.authinfo.gpg', 'msmtp/config', 'atuin/key'],
-  // Databases.
   ...['.pgpass', 'pgpass.conf', '.pg_service.conf', 'pgbouncer/userlist.txt', '.my.cnf', '.mylogin.cnf'],
   ...['.cqlshrc', '.cassandra/cqlshrc', '.odbc.ini', 'cwallet.sso', 'robomongo.json'],
   ...['.dbeaver-data-sources.xml', '.dbeaver/credentials-config.json', 'datasources.local.xml'],
   ...['.idea/webservers.xml', 'http-client.private.env.json', 'pgadmin4.db', '.htpasswd', '.htdigest'],
   ...['proftpdpasswd'],
   ...['.clickhouse-client/', 'atlascli/config.toml', '.influxdbv2/configs', '.duckdb/stored_secrets/'],
-  // Files of frameworks, and self-explanatory names.
   ...['credentials', '.credentials', 'credentials.<data>', '.credentials.<data>', 'creds.<data>'],
   ...['secrets.<data>', '.secret', '.secrets', '.secrets.<data>', '.secrets/'],
   ...['password.<data>', 'passwords.<data>', 'api_key.<data>', 'api_keys.<data>', 'api-key.<data>'],
@@ -140,15 +132,12 @@ export const credentialNames: readonly string[] = [
   ...['config/database.yml', 'local_settings.py', 'wp-config.php', 'localsettings.php'],
   ...['*.decrypt.private.php', '*.secret.exs', 'playwright/.auth/', 'cypress.env.json'],
   ...['.flaskenv', 'env.local', 'env.*.local', 'env.production', 'env.development', 'env.staging'],
-  // Keys and stores of keys.
   ...['*.pem', '*.key', '*.p12', '*.pfx', '*.pkcs12', '*.p8', '*.pk8', '*.pvk', '*.snk', '*.jwk', '*.jks'],
   ...['*.jceks', '*.bcfks', '*.bks', '*.keystore', '*.keyring', 'share/keyrings/', '*.kwallet', '*.keychain'],
   ...['*.keychain-db', '*.kdb', '*.kdbx', '*.psafe3', '*.agilekeychain/', '*.opvault/', '*.1pux', '*.1pif'],
   ...['bitwarden_export_*', 'bitwarden cli/data.json', '.lpass/', '.password-store/', '*.gnucash'],
-  // Browsers.
   ...['login data', 'login data for account', 'cookies', 'logins.json', 'key3.db', 'key4.db', 'signons.sqlite'],
   ...['cookies.sqlite', 'cookies.binarycookies', 'cookies.txt'],
-  // Wallets.
   ...['wallet.dat', '*.wallet', '.electrum/', 'utc--*', '.ethereum/', '.foundry/keystores/', 'solana/id.json'],
   ...['.near-credentials/', 'priv_validator_key.json', 'mnemonic.txt'],
 ]
@@ -220,7 +209,7 @@ function hasName(path: string, isFolder: boolean): boolean {
   const top = path.lastIndexOf('/', upper - 2) + 1
   /** The last two segments of the path and the last three; all, if there are fewer. */
   const [two, three] = [path.slice(upper), path.slice(top)]
-  // A file with the name of such a folder counts as credentials too.
+  // A file with the name of such a folder counts too.
   if (isAmong(folders, name, two, three)) return true
   return !isFolder && ((name === path && files.whole.has(`/${name}`)) || isAmong(files, name, two, three))
 }
@@ -232,16 +221,13 @@ function isAmong({ whole, endings, pattern, patternBelow }: Names, name: string,
   return pattern.test(name) || patternBelow.test(`/${three}`)
 }
 
-/** Files with the hashes of passwords, wherever they were copied to, and with the environments and command lines of processes. */
+/** Files with the hashes of passwords, and with the environments and command lines of processes. */
 const others = /(?:^|\/)g?shadow-?$|^proc\/(?:\d+|self)\/(?:environ|cmdline)$/
 
 /** Maximum number of characters of a path that are examined: the end of a longer one. */
 const maxPath = 4096
 
-/**
- * Whether a file is withheld as a whole because of its name, or of the name of a folder above it ({@link credentialNames}): such a file
- * commonly holds credentials, and a detector could miss one of them.
- */
+/** Whether a file is withheld because of its name, or of the name of a folder above it ({@link credentialNames}). */
 export function isCredentialFile(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()
   if (others.test(folded) || namesCredentials(folded)) return true

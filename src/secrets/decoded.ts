@@ -12,8 +12,8 @@ function narrow(text: string): string {
 const marks = lazyPattern(String.raw`\p{M}`, 'gu')
 
 /**
- * Folds a name to the form that its reader sees: full-width forms become ASCII, and marks and invisible characters are removed.
- * The case stays. Of a name of more than 256 characters, only the two ends count.
+ * Folds a name to the form that its reader sees: full-width forms become ASCII, and marks and invisible characters are removed. The case
+ * stays. Of a long name, only the two ends count.
  */
 export function foldName(name: string): string {
   const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name
@@ -36,9 +36,9 @@ export interface DecodedText {
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
- * Returns a text and its decoded forms. The first one is the text itself; then the prefixes of the lines of a patch or a blame are
- * removed, its escapes are decoded (JSON, JavaScript, XML, Markdown, `%41`), invisible characters are removed, full-width forms become
- * ASCII, and continued lines are joined. Each form is made of the one before. A form that changes nothing is left out.
+ * Returns a text and its decoded forms, the text itself first. Each form is made of the one before: without the prefixes of the lines of a
+ * patch or a blame, with escapes decoded (JSON, JavaScript, XML, Markdown, `%41`), without invisible characters, with full-width forms as
+ * ASCII, with continued lines joined. A form that changes nothing is left out.
  */
 export function decodedTexts(text: string): readonly DecodedText[] {
   const texts: DecodedText[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
@@ -66,7 +66,7 @@ const blamePrefix = /^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6,7}) {2}
 
 function stripPrefixes(source: DecodedText): DecodedText | undefined {
   if (/^@@ -[\d,]+ \+[\d,]+ @@/m.test(source.text)) return rewrite(source, patchPrefix, () => '')
-  // A part of a blame has no title. Any text may have a line that begins with a number, but seldom two in succession.
+  // Any text may have a line that begins with a number, but seldom two in succession.
   const isBlame = /^Blame of |^ {0,5}\d{1,7} {2}.*\n(?:[0-9a-f]{12} .*\n)? {0,5}\d{1,7} {2}/m.test(source.text)
   return isBlame ? rewrite(source, blamePrefix, () => '') : undefined
 }
@@ -118,8 +118,8 @@ const nextLine =
   /["',\\]{0,3}[ \t]*\r?\n[ \t"'#*>|]*(?<line>[A-Za-z0-9+/_.-]{1,1024}={0,2})(?=["'`<]|[,;\\)}\]]{0,3}[ \t]*\r?(?:\n|$)|(?<==)(?!\w)|[^\w=+/](?<=[A-Za-z0-9+/_-]{16}[^\w=+/]))/y
 
 /**
- * Joins the lines of wrapped base64 and hexadecimal. Lines of less than 40 characters have one length, except the first, which may be
- * behind a name, and the last. An equals sign occurs only at the end: text with one inside is another setting.
+ * Joins the lines of wrapped base64 and hexadecimal. Short lines must have one length, except the first, which may be behind a name, and
+ * the last.
  */
 function joinLines(source: DecodedText): DecodedText | undefined {
   const { text } = source
@@ -163,7 +163,6 @@ function linesBehind(text: string, from: number, length: number) {
 const isOfBase64 = (code: number) =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) || code === 43 || code === 95
 
-/** A part of a text that is replaced. */
 interface Replacement extends Span {
   readonly text: string
 }
@@ -186,7 +185,6 @@ function rewrite(
 function replaced(source: DecodedText, changes: readonly Replacement[]): DecodedText | undefined {
   if (changes.length === 0) return undefined
   const pieces: string[] = []
-  /** For each change: its end in the new text, and the offset between the old and the new text there. */
   const ends: number[] = []
   const shifts: number[] = []
   let from = 0
@@ -199,7 +197,6 @@ function replaced(source: DecodedText, changes: readonly Replacement[]): Decoded
     shifts.push(from - length)
   }
   pieces.push(source.text.slice(from))
-  /** Returns the number of changes that end at or before an index. */
   const changesUpTo = (index: number) => firstIndex(0, ends.length, (change) => (ends[change] ?? 0) > index)
   return {
     text: pieces.join(''),

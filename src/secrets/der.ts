@@ -1,9 +1,8 @@
-/** An object identifier of PKCS #1 to #12 (1.2.840.113549.1.x), with its tag and length. */
 const pkcs = /^06[0-9a-f]{2}2a864886f70d01([0-9a-f]{2})/
 
 /**
  * Whether bytes begin like a private key or a store of keys: in DER (PKCS #1 and DSA, SEC 1, PKCS #8, also encrypted, PKCS #12), or a
- * keystore of Java. Only the beginning is examined, so the rest may be missing. Certificates, requests and public keys begin otherwise.
+ * keystore of Java. Only the beginning is examined.
  */
 export function beginsLikePrivateKey(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64))
@@ -29,7 +28,7 @@ export function beginsLikePrivateKey(bytes: Uint8Array): boolean {
   return rest[0] === 0x02 && isLong(48)
 }
 
-/** The content of a value of DER, or its beginning if the bytes end earlier; `undefined` for another tag. Java also writes indefinite lengths. */
+/** The content of a value of DER, or its beginning if the bytes end earlier; `undefined` for another tag. */
 function derContent(bytes: Buffer, tag: number): Buffer | undefined {
   const length = bytes[1]
   if (bytes[0] !== tag || length === undefined || length > 0x84) return undefined

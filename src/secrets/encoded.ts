@@ -7,13 +7,11 @@ const maxUnpackedBytes = 1024 * 1024
 /** Maximum depth of nested encodings. */
 const maxDepth = 3
 
-/** Whether a text that was decoded holds a secret. */
 type HoldsSecret = (text: string) => boolean
 
 /**
- * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or
- * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle; but a run that contains a private key
- * in DER is secret only from the beginning of the key.
+ * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or zlib
+ * compresses it. A run is secret as a whole; one that contains a private key in DER, from the beginning of the key.
  */
 export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Span[] {
   const spans: Span[] = []
@@ -69,7 +67,7 @@ function unpack(bytes: Buffer): Buffer {
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
   const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
   if (!isGzip && !isZlib) return bytes
-  // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
+  // Loaded at its first use, because a start seldom decompresses anything.
   const { constants, gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
   const options = { maxOutputLength: maxUnpackedBytes, finishFlush: constants.Z_SYNC_FLUSH }
   for (let end = bytes.length; end > 0; end = Math.floor(end / 2))
@@ -81,7 +79,7 @@ function unpack(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** Runs of 12 printable characters or more in bytes, as ASCII and, if at least 8 of the first 4096 bytes are zero, as UTF-16. */
+/** Runs of 12 printable characters or more in bytes, as ASCII and, if some of the first bytes are zero, as UTF-16. */
 export function findPrintableTexts(bytes: Buffer): readonly string[] {
   const texts = printable(bytes.toString('latin1'))
   let zeros = 0

@@ -13,10 +13,9 @@ import { findUrlSecrets } from './urls.ts'
 import type { FileStyle } from './values.ts'
 
 /**
- * Detection layers, by the evidence they use: the structure around a secret (`blocks`, `urls`, `headers`, `kubernetes`), its
- * name (`keys`), its form (`shapes`), its decoded form (`encoded`), and the rules of secretlint (`lint`). `decoded` also gives
- * all of them the text with its escapes decoded and its lines joined; `vaults` withholds files by name; `bytes` scans content
- * that is not UTF-8 text.
+ * Detection layers, by the evidence they use: the structure around a secret (`blocks`, `urls`, `headers`, `kubernetes`), its name (`keys`),
+ * its form (`shapes`), its decoded form (`encoded`), and the rules of secretlint (`lint`). `decoded` also searches the text with its
+ * escapes decoded and its lines joined; `vaults` withholds files by name; `bytes` scans content that is not UTF-8 text.
  */
 export const detectionLayers = [
   'blocks',
@@ -37,25 +36,23 @@ export type DetectionLayer = (typeof detectionLayers)[number]
 export interface FindOptions {
   /** Path of the file. Its name tells the format. */
   readonly path: string
-  /** Layers that are left out: tests use it to show that each layer is needed. */
+  /** Layers that are left out, for tests. */
   readonly without?: readonly DetectionLayer[]
   /** Beginning of the file, if the text does not begin with it: it may name the columns of a table. */
   readonly head?: string
 }
 
-/** A secret in a text, and the detector that found it. */
 export interface FoundSecret extends Span {
   readonly layer: DetectionLayer
 }
 
 /**
- * A short text in which no detector finds a secret, such as a name, a path or an option. Tokens with a form of their own and encoded
- * secrets have at least 16 characters; all other secrets are next to a space, a colon or another sign. A start waits for the scan of
- * the environment variables, most of which match.
+ * A short text in which no detector finds a secret, such as a name, a path or an option. A start waits for the scan of the environment
+ * variables, many of which match.
  */
 const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 
-/** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. Linear in the length of the text. */
+/** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. */
 export function findSecretsByRules(text: string, options: FindOptions): readonly FoundSecret[] {
   if (shortWord.test(text)) return []
   return textsToSearch(text, options).flatMap((decoded) =>
@@ -78,7 +75,6 @@ export function toFoundSecret(decoded: DecodedText, layer: DetectionLayer, { sta
   }
 }
 
-/** A short text, such as a title, without its secrets. */
 export function redactPhrase(text: string): string {
   return replaceSpans(text, mergeSpans(findSecretsByRules(text, { path: 'phrase.txt' })))
 }
@@ -131,9 +127,9 @@ const begin = /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key
 const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-Z0-9 ]{0,40}-{4,5}/gi
 
 /**
- * Private keys in armour (PEM, OpenSSH, PGP, SSH2, OpenVPN), from their first to their last line, however the lines between are
- * indented, quoted or escaped. A key without a last line extends as far as its lines look like base64, and a key without a first
- * line begins with the first such line.
+ * Private keys in armour (PEM, OpenSSH, PGP, SSH2, OpenVPN), from their first to their last line, also if the lines between are indented,
+ * quoted or escaped. A key without a last line extends as far as its lines look like base64, and a key without a first line begins with the
+ * first such line.
  */
 function findKeyBlocks(text: string): readonly Span[] {
   if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return findPutty(text)

@@ -18,7 +18,7 @@ const token =
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
 
-/** 32 bytes in base64url, the most common length of a key. One in fifty random ones looks like words to {@link looksLikeRandomToken}. */
+/** 32 bytes in base64url, a common length of a key. Some random ones look like words to {@link looksLikeRandomToken}. */
 const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
 
 /** The data of an SVG path, which has the name `d` as well. */
@@ -27,7 +27,6 @@ const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
 /** The deepest pair of braces that is examined on its own; deeper ones count as a part of it. */
 const maxDepth = 1000
 
-/** Members found so far in one pair of braces. */
 interface FormatFrame {
   readonly members: (Span & { readonly name: string })[]
   readonly kinds: number[]
@@ -39,8 +38,8 @@ interface FormatFrame {
 const newFrame = (isOther: boolean): FormatFrame => ({ members: [], kinds: [], hasOthers: false, isOther })
 
 /**
- * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside
- * a `kty` every value counts; if the object is cut or has no `kty`, only values that look random. Time is linear in the length.
+ * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside a `kty`
+ * every value counts; without it, values that look random.
  */
 export function findJwkSecrets(text: string): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
@@ -96,8 +95,8 @@ const xmlKey =
   /<(?:[\w-]+:)?(?<kind>RSA|DSA)(?:KeyValue|KeyPair|Parameters)\b|<(?:[\w-]+:)?(?<name>P|Q|DP|DQ|InverseQ|D|X)>\s*(?<value>[A-Za-z0-9+/\s]{16,}={0,2})\s*<\//g
 
 /**
- * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). If the element around them is out of sight,
- * those that look random.
+ * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). If the element around them is out of sight, those
+ * that look random.
  */
 export function findXmlKeySecrets(text: string): readonly Span[] {
   if (!/<\/(?:[\w-]+:)?(?:InverseQ|D[PQ]?|[PQX])>/.test(text)) return []
@@ -117,18 +116,17 @@ export function findXmlKeySecrets(text: string): readonly Span[] {
   return spans
 }
 
-/** Headers of HTTP whose value is secret. Others, such as `X-Api-Key`, are found by the detector of secret names. */
+/** Headers of HTTP whose value is secret. The detector of secret names finds others, such as `X-Api-Key`. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
-/** Number of characters of a value that are examined to classify it. */
 const maxProbe = 256
 
 /** Text allowed between a header's name and its value: quotes, brackets, a colon or another sign. */
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
 
 /**
- * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie`, however they are written
- * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
+ * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` (in HTTP, curl, JSON, code), and credentials
+ * that follow the name of a scheme: `Bearer …`, `Basic …`.
  */
 export function findHeaderSecrets(text: string): readonly Span[] {
   // One of these characters follows the name of a header or of a scheme.
@@ -145,7 +143,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const head = text.slice(from, from + 40)
     // The scheme stays.
     const skipped = /cookie/i.test(name) ? 0 : (authSchemePattern.exec(head)?.[0].length ?? 0)
-    // The beginning of a value suffices, so that no text makes every header in a line scan the rest of it.
+    // The beginning of a value suffices, so that the time stays linear.
     const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe)).trim()
     if ((skipped > 0 && isPlaceholder(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue
     until = endOfValue(text, from, quoted, text.length)

@@ -18,10 +18,7 @@ const strongWords = words(`
 `)
 
 let others: ReadonlySet<string> | undefined
-/**
- * Strong words in other scripts, folded like names. They are folded at the first use, because that takes a millisecond, and most
- * starts need none.
- */
+/** Strong words in other scripts, folded like names. They are folded at the first use. */
 function strongWordsOfOthers(): ReadonlySet<string> {
   others ??= new Set(['パスワード', 'パスフレーズ', '暗証番号', '秘密', '秘密鍵', '密码', '密碼'].map(foldName))
   return others
@@ -51,7 +48,6 @@ const tails = words(`
   default id
 `)
 
-/** Strong words that may be joined to other words without a separator: `dbpassword`, `mysecretvalue`. */
 const strongParts =
   /passw(?:or)?d|passphrase|passcode|secret|token|credential|apikey|accesskey|privatekey|authkey|signingkey|encryptionkey|masterkey|pwd$/
 
@@ -75,7 +71,7 @@ export function secretNameStrength(name: string): NameStrength {
   const remembered = strengths.get(name)
   if (remembered !== undefined || strengths.has(name)) return remembered
   const kind = kindOfWords(splitNameWords(foldName(name)))
-  // Bound the cache: names come from files, so anybody can make up new ones.
+  // Anybody can make up new names, so the cache is bounded.
   if (strengths.size >= 5000) strengths.clear()
   strengths.set(name, kind)
   return kind
@@ -83,7 +79,7 @@ export function secretNameStrength(name: string): NameStrength {
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
 function splitNameWords(name: string): readonly string[] {
-  // In a name of capitals only (most environment variables), or of small letters only, no word begins within a run of letters.
+  // In a name of only capitals or only small letters, no word begins within a run of letters.
   if (/^(?:[A-Z_.-]*|[a-z_.-]*)$/.test(name))
     return name
       .toLowerCase()
@@ -108,7 +104,7 @@ function kindOfWords(parts: readonly string[]): NameStrength {
   const kind = kindByWords(parts)
   if (kind === undefined) return undefined
   const joined = parts.join('_')
-  // A fast path, since `PWD` is in most environments: a harmless name of one word contains `tokeni`, or begins with `secret`.
+  // A fast path for starts: a harmless name of one word contains `tokeni`, or begins with `secret`.
   if (parts.length === 1 && !/tokeni|^secret/.test(joined)) return kind
   return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
 }
@@ -135,9 +131,8 @@ const harmlessRun =
 const wordLike = /[A-Z]?[a-z]{3,}|[A-Z]{4,}|\d{4,}/g
 
 /**
- * Whether a value looks like a random token: 20 characters or more without a space, with hardly a word in them, or with digits
- * everywhere. False for names in any style, paths, addresses, UUIDs and hexadecimal digests, and for values without digits or
- * capitals.
+ * Whether a value looks like a random token: 20 characters or more without a space, with hardly a word in them, or with digits everywhere.
+ * False for names in any style, paths, addresses, UUIDs and hexadecimal digests.
  */
 export function looksLikeRandomToken(value: string): boolean {
   if (value.length < 20 || value.length > 100_000 || /^data:|^[a-z][\w+.-]*:\/\//i.test(value)) return false
@@ -157,7 +152,6 @@ function isOpaquePart(part: string): boolean {
   return /[A-Z]/.test(part) && /[a-z]/.test(part) && unworded(part) >= 0.55
 }
 
-/** The share of a text outside of words, from 0 to 1. */
 function unworded(text: string): number {
   return text.replace(wordLike, '').length / text.length
 }

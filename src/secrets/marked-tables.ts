@@ -98,7 +98,6 @@ interface HtmlRow {
   readonly cells: { readonly start: number; end: number; readonly isHead: boolean }[]
 }
 
-/** A table of HTML whose end is not reached. */
 interface HtmlTable {
   columns?: SecretColumns | undefined
   isBegun: boolean
@@ -156,7 +155,6 @@ function innerText(text: string, from: number, to: number): Span {
   return { start: from + start, end: Math.max(from + start, to - tail) }
 }
 
-/** Returns the secrets of a row that has ended, unless it names the columns. */
 function finishedRow(text: string, table: HtmlTable): readonly Span[] {
   const { cells } = table.row
   if (cells.length === 0) return []

@@ -103,13 +103,13 @@ const forms: readonly RegExp[] = [
   pgpass,
 ]
 
-/** Every match of {@link marks} and {@link forms}, except {@link pgpass}, contains one of these characters. */
+/** A match of {@link marks} and {@link forms}, except {@link pgpass}, contains one of these characters. */
 const signs = /[\s"',;<{]/
 
 /** Values behind a name without a separator of their own, and values in a form of their own. */
 export function findNotationSecrets(text: string, style: FileStyle): readonly Span[] {
   const spans: Span[] = []
-  // Most names, options and paths have no such sign: a start does not compile the patterns for them.
+  // Most names, options and paths have no such sign, so a start does not compile the patterns for them.
   const isBare = !signs.test(text)
   for (const { pattern, config = false, quotedOnly = false, notInCode = false } of isBare ? [] : marks) {
     if (notInCode && style === 'code') continue

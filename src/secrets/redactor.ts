@@ -6,10 +6,6 @@ import { createTaskWorker, type TaskFailure, workerLimits } from '../core/kit/wo
 import type { FindOptions } from './find.ts'
 import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, TextWindow } from './window.ts'
 
-/**
- * Removes secrets from contents, in a worker. A content that cannot be scanned in time has a failure instead of a result. A content
- * without secrets is remembered, and then not scanned again at the same path.
- */
 export interface Redactor {
   window(window: TextWindow, options: FindOptions, signal: AbortSignal): Promise<CleanPart | TaskFailure>
   bytes(bytes: Uint8Array, options: FindOptions, signal: AbortSignal): Promise<CleanBytes | TaskFailure>
@@ -24,7 +20,7 @@ interface RedactorOptions {
   readonly file?: string
 }
 
-/** Creates a redactor with a worker of its own; {@link sharedRedactor} is that of the process. */
+/** Creates a redactor with a worker of its own. */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { file = join(import.meta.dirname, '../../dist/secrets/worker.js') } = options
   const host = createTaskWorker<RedactionJob, ScanAnswer>(file, {
@@ -75,9 +71,8 @@ export function sharedRedactor(): Redactor {
 const maxContents = 16_384
 
 /**
- * A cache of contents in which no secret was found, so that the same content at the same path is not scanned again. The keys are
- * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached. The values are the ends of the
- * harmless parts.
+ * A cache of contents in which no secret was found. The keys are SHA-256 hashes: the cache holds no part of a content. The values are the
+ * ends of the harmless parts.
  */
 export function createSecretFreeCache() {
   const { get, set } = createLruCache<number>(maxContents)
@@ -85,12 +80,12 @@ export function createSecretFreeCache() {
 }
 
 /**
- * The key of a content and of everything else on which the result depends.
+ * The key of a content and of the settings on which the result depends.
  *
  * @param job Written as JSON. Different settings of the search must have different JSON.
  */
 export function contentKey(job: readonly unknown[], content: string | Uint8Array): string {
   const hash = createHash('sha256').update(`${JSON.stringify(job)}\n`)
-  // Hash UTF-16, in which different texts have different bytes. In UTF-8 all lone surrogates have the same bytes.
+  // Different texts have different bytes in UTF-16. In UTF-8 all lone surrogates have the same bytes.
   return (typeof content === 'string' ? hash.update(content, 'utf16le') : hash.update(content)).digest('base64')
 }

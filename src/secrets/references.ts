@@ -25,11 +25,10 @@ export function isHarmless(value: string): boolean {
   if (value.length >= 200) return false
   if (nothing.test(value) || referencePattern.test(value)) return true
   const bare = value.replace(authSchemePattern, '')
-  // Without a scheme before it, a text such as `{0}` may be the secret itself. Only `$` marks a placeholder then.
+  // Without a scheme before it, a text such as `{0}` may be the secret itself.
   return (bare !== value || value.startsWith('$')) && isPlaceholder(bare)
 }
 
-/** Whether all of the text behind an authentication scheme is a placeholder, not the value. */
 export function isPlaceholder(credentials: string): boolean {
   if (credentials.length >= 200 || looksLikeRandomToken(credentials)) return false
   return referencePattern.test(credentials) || inserted.test(credentials)

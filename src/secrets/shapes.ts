@@ -2,9 +2,8 @@ import { defined } from '../core/kit/object.ts'
 import type { Span } from '../core/kit/sorted.ts'
 
 /**
- * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. The rest of the match has
- * an exact or open length, and nothing variable follows it, so no text makes the pattern examine a character more than a few
- * times.
+ * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. Patterns are linear: nothing
+ * variable follows an open length.
  */
 interface Shape {
   readonly literals: readonly string[]
@@ -23,7 +22,6 @@ const mixed = (text: string) => /\d/.test(text) && /[a-z]/i.test(text)
 const random = (text: string) => /\d/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text)
 
 const shapes: readonly Shape[] = [
-  // Clouds.
   shape(
     'AKIA ASIA ABIA ACCA AGPA AIDA AROA AIPA ANPA ANVA APKA',
     /(?<![A-Z0-9])(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|APKA)[A-Z2-7]{16}(?![A-Z0-9])/g,
@@ -51,7 +49,6 @@ const shapes: readonly Shape[] = [
   shape('.atlasv1.', /[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}/g),
   shape('hvs. hvb. hvr.', /(?<!\w)hv[sbr]\.[\w-]{24,}/g),
   shape('dp.', /(?<![\w.])dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{30,}/g),
-  // Source code hosts and registries.
   shape('ghp_ gho_ ghu_ ghs_ ghr_', /gh[pousr]_[A-Za-z0-9_]{30,}/g),
   shape('github_pat_', /github_pat_\w{22,}/g),
   shape(
@@ -69,13 +66,11 @@ const shapes: readonly Shape[] = [
   shape('sqp_ squ_ sqa_', /(?<!\w)sq[pua]_[0-9a-f]{40}/g),
   shape('CCIPAT_', /CCIPAT_[A-Za-z0-9]+_[0-9a-f]{40}/g),
   shape('bkua_', /bkua_[0-9a-f]{40}/g),
-  // Payment.
   shape('sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_', /(?<![A-Za-z0-9])[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}/g),
   shape('whsec_', /whsec_[\w+/=]{20,}/g),
   shape('sq0', /sq0[a-z]{3}-[\w-]{22,}/g),
   shape('EAAA', /(?<!\w)EAAA[\w-]{56,}/g, random),
   shape('access_token$', /access_token\$(?:production|sandbox)\$[0-9a-z]+\$[0-9a-f]{32}/g),
-  // Messages.
   shape('xox xapp- xwfp-', /x(?:ox[a-z]|app|wfp)-[\w.-]{16,}/gi),
   shape('SG.', /SG\.[\w-]{16,32}\.[\w-]{16,64}/g),
   shape('key-', /(?<!\w)key-[0-9a-f]{32}(?!\w)/g),
@@ -83,7 +78,6 @@ const shapes: readonly Shape[] = [
   shape('AC SK', /(?<!\w)(?:AC|SK)[0-9a-f]{32}(?!\w)/g),
   shape(':AA', /(?<!\w)\d{8,10}:AA[\w-]{32,}/g),
   shape('.', /(?<![\w.-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/g, random),
-  // Machine learning.
   shape('sk-', /(?<![A-Za-z0-9])sk-[\w-]{20,}/g, (match) => mixed(match) && /[A-Z]|[0-9a-f]{20}|\d{3}/.test(match)),
   shape('hf_ api_org_', /(?<!\w)(?:hf|api_org)_[A-Za-z]{34,}/g),
   shape('r8_', /(?<!\w)r8_\w{37,}/g),
@@ -92,7 +86,6 @@ const shapes: readonly Shape[] = [
     /(?<![A-Za-z0-9])(?:gsk_|pplx-|xai-|fw_|tgp_v1_|nvapi-)[\w-]{20,}/g,
     mixed,
   ),
-  // Watching and working together.
   shape('glsa_ glc_', /gl(?:sa|c)_[\w+/=]{32,}/g),
   shape('NRAK- NRII- NRJS- NRAA-', /NR(?:AK|II|JS|AA)-\w{18,}/g),
   shape('sntrys_ sntryu_', /sntry[su]_[\w+/=.-]{40,}/g),
@@ -126,8 +119,8 @@ export function findKnownTokens(text: string): readonly Span[] {
 }
 
 /**
- * JSON Web Tokens: a run of at least two parts in base64url, of which one begins like a JSON object. It uses no regular
- * expression: none is linear in texts that only begin like a token.
+ * JSON Web Tokens: a run of at least two parts in base64url, of which one begins like a JSON object. It uses no regular expression, because
+ * none is linear here.
  */
 function findJwts(text: string): readonly Span[] {
   if (!text.includes('eyJ') && !text.includes('ewog')) return []

@@ -14,8 +14,8 @@ import {
 import { findMarkedTableSecrets, isRowSeparator, maxLineLength } from './marked-tables.ts'
 
 /**
- * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
- * commas, semicolons, tabs or bars), tables of Markdown, Org, reStructuredText, AsciiDoc and HTML, and those that psql and mysql print.
+ * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with commas,
+ * semicolons, tabs or bars), tables of Markdown, Org, reStructuredText, AsciiDoc and HTML, and those that psql and mysql print.
  *
  * @param head The beginning of the file, if the text does not begin with it.
  */
@@ -31,10 +31,7 @@ interface Header {
 
 const spreadsheet = /\.(?:xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)$/i
 
-/**
- * A file that is a table. Behind an empty line or a title, a row may name more columns; behind the name of a sheet, a row of words
- * begins another table.
- */
+/** A file that is a table. After an empty line, a title or the name of a sheet, another row may name columns. */
 function findInTableFile(text: string, path: string, head: string | undefined): readonly Span[] {
   const spans: Span[] = []
   let header = head === undefined ? undefined : firstHeader(head)
@@ -76,7 +73,6 @@ function cellsWithin(text: string, { start, end }: Span, header: Header | undefi
   return spans
 }
 
-/** The first row of a table that names columns: comments, titles and `sep=;` may come before it. */
 function firstHeader(head: string): Header | undefined {
   let header: Header | undefined
   for (let at = 0; at < head.length; ) {
@@ -99,8 +95,8 @@ function isGrouping({ columns }: Header, cells: CellRow): boolean {
 const isComment = (line: string) => /^\ufeff?[ \t]*#/.test(line)
 
 /**
- * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A single word is not a title, but
- * the name of the only column.
+ * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A single word is the name of the only
+ * column.
  */
 function isTitle(line: string, cells: CellRow): boolean {
   const bare = line.replace(/^\ufeff/, '').trim()

@@ -2,7 +2,6 @@ import type { Span } from '../core/kit/sorted.ts'
 import { secretNameStrength } from './keys.ts'
 import { isHarmless, isPlaceholder, referencePattern } from './references.ts'
 
-/** Characters that end a URL in a text. */
 const boundary = /[\s"'`<>\\]/
 
 /** Parameters of a query whose values are secret though their names alone do not say so. */
@@ -17,8 +16,8 @@ const hooks =
   /(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/|outlook\.office(?:365)?\.com\/webhook\/|\.webhook\.office\.com\/webhookb2\/|hooks\.zapier\.com\/hooks\/|maker\.ifttt\.com\/trigger\/|api\.telegram\.org\/(?:file\/)?bot|chat\.googleapis\.com\/v1\/spaces\/|\.logic\.azure\.com(?::\d+)?\/workflows\/|open\.(?:feishu|larksuite)\.(?:cn|com)\/open-apis\/bot\/|hook\.[a-z0-9.]{0,20}make\.com\/|sentry\.io\/api\/hooks\/|hooks\.[a-z0-9-]{1,60}\.[a-z]{2,10}\/)[^\s"'`<>\\?#]+/gi
 
 /**
- * Returns the secrets in URLs and connection strings: the user information, query values with secret names, the path of a webhook,
- * the password of a data source. The host stays.
+ * Returns the secrets in URLs and connection strings: the user information, query values with secret names, the path of a webhook, the
+ * password of a data source.
  */
 export function findUrlSecrets(text: string): readonly Span[] {
   const isUrl = text.includes('://') || text.includes('?') || text.includes('thin:')
@@ -28,7 +27,7 @@ export function findUrlSecrets(text: string): readonly Span[] {
 
 function findUserinfo(text: string): readonly Span[] {
   const spans: Span[] = []
-  // Several schemes in one run of characters have the same end, so it is searched only once.
+  // Several schemes in one run of characters have the same end, which is searched once.
   let runEnd = 0
   let lastAt = -1
   let until = 0
@@ -60,7 +59,7 @@ function endOfUserinfo(text: string, start: number, runEnd: number, lastAt: numb
   while (slash < runEnd && !/[/?#]/.test(text[slash] ?? '')) slash++
   const at = text.slice(start, slash).lastIndexOf('@')
   if (at > 0) return start + at
-  // An unescaped slash, `?` or `#` in a password: then the text before it is not a host with a port.
+  // An unescaped slash, `?` or `#` in a password: the text before it is not a host with a port.
   const colon = text.slice(start, slash).indexOf(':')
   if (colon === -1 || lastAt < slash) return undefined
   return /^\d{0,5}$/.test(text.slice(start + colon + 1, slash)) ? undefined : lastAt
@@ -70,8 +69,7 @@ function isSecretUserinfo(userinfo: string, before: string): boolean {
   const parts = userinfo.split(':')
   if (parts.every((part) => part === '' || referencePattern.test(part))) return false
   if (parts.length > 1) return parts.slice(1).join(':') !== '' || (parts[0]?.length ?? 0) >= 16
-  // A user name without a password is a token if it is long. In a URL of the web it has no other use, so a shorter one with a
-  // digit is enough.
+  // A user name without a password is a token if it is long. In a URL of the web a shorter one with a digit is enough.
   return userinfo.length >= 20 || (/https?$/i.test(before) && userinfo.length >= 12 && /\d/.test(userinfo))
 }
 
@@ -124,7 +122,6 @@ function findWithoutScheme(text: string): readonly Span[] {
 const dataSourceSecret =
   /(?<=[;"'`\s{(]|^)(?:pwd|password)\s{0,4}=\s{0,4}(?:\{(?<braced>(?:[^}\r\n]|\}\}){1,256})\}(?=[;"'`\s]|$)|"(?<double>[^"\r\n]{1,256})"|'(?<single>[^'\r\n]{1,256})'|(?<bare>(?:(?!\\[nrt])[^;\s"'`<>{}]|\$?\{[^{}\s]{0,64}\}){1,256}))/gim
 
-/** Another member of a connection string. */
 const dataSourceMember =
   /(?:^|[;\s"'`{(])(?:server|host|hostaddr|data source|addr|address|uid|user id|user|username|driver|database|initial catalog|dbname|dsn|provider|endpoint)\s{0,4}=/i
 

@@ -8,7 +8,6 @@ import { isHarmless } from './references.ts'
 export type FileStyle = 'config' | 'code' | 'prose'
 
 interface Assignment {
-  /** Index after the separator. */
   readonly from: number
   readonly kind: Exclude<NameStrength, undefined>
   readonly style: FileStyle
@@ -24,7 +23,7 @@ interface Assignment {
   readonly isBelow?: boolean
 }
 
-/** Maximum length of a value, in characters. A longer value is taken to end here, or at the end of its line. */
+/** Maximum length of a value, in characters. A longer value is taken to end here. */
 const maxValue = 64 * 1024
 /** Maximum length of a list in brackets, in characters. */
 const maxList = 2 * 1024
@@ -107,8 +106,8 @@ function quotedValues(text: string, start: number, quote: string, assignment: As
 }
 
 /**
- * Returns the index of the closing quote of a multi-line YAML scalar: its lines are empty, or indented further than its name,
- * and only a comma, a bracket or a comment follows it. `undefined` for any other value.
+ * Returns the index of the closing quote of a multi-line YAML scalar: its lines are empty, or indented further than its name. `undefined`
+ * for any other value.
  */
 function endOfScalar(text: string, start: number, quote: string, assignment: Assignment): number | undefined {
   const { style, first, indent } = assignment
@@ -239,7 +238,7 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
 
 let closings = { text: '', from: 0, at: -1 }
 
-/** Returns the index of the next closing bracket. It is cached: a text with many opening brackets is searched only once. */
+/** Returns the index of the next closing bracket. It is cached, so that a text with many opening brackets is searched once. */
 function closingAfter(text: string, from: number): number {
   if (closings.text !== text || from < closings.from || from > closings.at) {
     const at = text.indexOf(']', from)
@@ -251,10 +250,7 @@ function closingAfter(text: string, from: number): number {
 /** A character of Japanese or Chinese. */
 const inTheirScripts = lazyPattern(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}\u30fc\u3001\u3002]`, 'gu')
 
-/**
- * Whether a value is words of Japanese or Chinese: most of it is in their scripts, and nothing in it is long enough for a password
- * in ASCII.
- */
+/** Whether a value is words of Japanese or Chinese. */
 function isSentence(value: string): boolean {
   const head = value.slice(0, 200)
   const inScript = head.match(inTheirScripts())?.length ?? 0
@@ -280,8 +276,8 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
 }
 
 /**
- * Returns the end of a multi-line plain YAML scalar: its lines are empty, or indented further than its name, up to a comment, a
- * name or a bracket. When other text follows on its first line, the scalar is that one line.
+ * Returns the end of a multi-line plain YAML scalar: its lines are empty, or indented further than its name, up to a comment, a name or a
+ * bracket.
  */
 function endOfPlain(text: string, near: number, { style, first, indent, from, isBelow = false }: Assignment): number {
   const isOpen = style !== 'code' && first && (isBelow || text[from - 1] === ':')
@@ -297,7 +293,7 @@ function endOfPlain(text: string, near: number, { style, first, indent, from, is
   return end
 }
 
-/** Returns the word at an index, up to a space, quote or bracket. In code, signs that are rare in values end it too. */
+/** Returns the word at an index, up to a space, quote or bracket. */
 function wordAt(text: string, from: number, style: FileStyle): string {
   const word = style === 'code' ? /^[^\s"'`,;&|<>(){}[\]=:]{0,512}={0,2}/ : /^[^\s"'`,;&|<>(){}[\]]{0,512}/
   return word.exec(text.slice(from, from + 514))?.[0] ?? ''

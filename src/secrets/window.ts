@@ -6,7 +6,6 @@ import { beginsLikePrivateKey } from './der.ts'
 import { findPrintableTexts } from './encoded.ts'
 import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toFoundSecret } from './find.ts'
 
-/** A part of a text, with the text around it as context. */
 export interface TextWindow {
   readonly text: string
   /** Index of the requested part, in UTF-16 code units; text before it is only context. */
@@ -17,7 +16,6 @@ export interface TextWindow {
   readonly head?: string
 }
 
-/** A part of a text, without its secrets. */
 export interface CleanPart {
   readonly text: string
   /** End of the part in the window; the next part begins there. */
@@ -25,13 +23,13 @@ export interface CleanPart {
   readonly changed: boolean
 }
 
-/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. Secrets should not be longer than the context. */
+/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. */
 export const windowBytes = 512 * 1024
 export const contextBytes = 64 * 1024
 
 /**
- * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and never
- * within a secret. So the redacted parts make up the whole redacted text, wherever it was cut.
+ * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and never within a
+ * secret.
  */
 export async function redactWindow({ text, from, final, head }: TextWindow, options: FindOptions): Promise<CleanPart> {
   const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
@@ -54,16 +52,15 @@ function choosePartEnd(text: string, from: number, spans: readonly Span[]): numb
   return end < text.length && /[\udc00-\udfff]/.test(text[end] ?? '') ? end + 1 : end
 }
 
-/** Bytes with their secrets removed, or the reason why they cannot be shown. */
 export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean } | { readonly withheld: Withheld }
 
 /** `secret`: the bytes contain a secret that cannot be removed. `encoding`: they are text in an unknown encoding. */
 type Withheld = 'secret' | 'encoding'
 
 /**
- * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII keeps its encoding. Other bytes are shown if
- * they contain no secret, read as ASCII or as UTF-16, and withheld otherwise. Private keys, and bytes that look like text in an encoding
- * that hides ASCII (EBCDIC, UTF-32), are withheld.
+ * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII keeps its encoding. Other bytes are shown if they
+ * contain no secret, read as ASCII or as UTF-16. Private keys, and bytes that look like text in an encoding that hides ASCII (EBCDIC,
+ * UTF-32), are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
   if (beginsLikePrivateKey(bytes)) return { withheld: 'secret' }
@@ -169,8 +166,8 @@ type SecretRule = (typeof rules)[number]
 let scanners: Promise<readonly SecretRule[]> | undefined
 
 /**
- * All recommended rules of secretlint for text, except the rule by which comments turn other rules off. They are loaded for the
- * first text that passes the gate: most commands scan none.
+ * The recommended rules of secretlint for text, except the rule by which comments turn other rules off. They are loaded for the first text
+ * that passes the gate.
  */
 function loadScanners(): Promise<readonly SecretRule[]> {
   scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
@@ -187,8 +184,8 @@ type ScanSource = Parameters<NonNullable<ReturnType<SecretRule['create']>['file'
 type Report = Parameters<RuleContext['report']>[0]
 
 /**
- * Returns the findings of the rules of secretlint. The rules run without its core, which keeps all its performance measurements
- * and scans all of them for each new one: a long-lived process would stall.
+ * Returns the findings of the rules of secretlint. The rules run without its core, which keeps all its performance measurements: a
+ * long-lived process would stall.
  */
 async function findByLint(text: string): Promise<readonly Span[]> {
   if (!gate.test(text)) return []
@@ -200,7 +197,7 @@ async function findByLint(text: string): Promise<readonly Span[]> {
       const values = Object.values((message.data ?? {}) as Readonly<Record<string, unknown>>)
         .filter((value) => typeof value === 'string')
         .flatMap((value) => occurrence(text, value, range[0]))
-      // Some ranges begin at the name of a value and end within the value, so search the value itself.
+      // Some ranges begin at the name of a value and end within the value.
       const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
       hits.push(...spans.map((span) => withoutHost(text, span)))
     }

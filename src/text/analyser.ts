@@ -12,12 +12,12 @@ export interface FoldedText {
 const usual = String.raw`\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3`
 const unusual = new RegExp(`[^${usual}]`)
 const mark = String.raw`[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]`
-/** Characters that NFKC may change, with at most 16 marks that follow each, because sorting marks takes quadratic time. */
+/** Characters that NFKC may change, with at most 16 of the marks that follow each, because sorting marks takes quadratic time. */
 const changeable = new RegExp(`[${usual}]${mark}{1,16}|[^${usual}]${mark}{0,16}`, 'gu')
 
 /**
- * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay,
- * because words are split at them. Linear in the length of the text.
+ * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay, because
+ * words are split at them.
  */
 export function fold(text: string): FoldedText {
   if (!unusual.test(text)) return { text, origin: (index) => index }
@@ -51,7 +51,7 @@ export function widthAt(text: string, index: number): 1 | 2 {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
 }
 
-/** Classes of characters. Han and syllables are indexed in pairs (bigrams), because most of their scripts have no spaces between words. */
+/** Classes of characters. Han and syllables are indexed in pairs (bigrams), because many of their scripts have no spaces between words. */
 export const otherClass = 0
 export const wordClass = 1
 const hanClass = 2
@@ -96,19 +96,17 @@ function classify(point: number): CharacterClass {
 }
 
 /**
- * Version of the rules by which texts are split, folded and tokenised. Increase it with any change of a rule: documents of an older version
- * are then indexed again.
+ * Version of the rules by which texts are split, folded and tokenised. Increase it with any change of a rule, so that documents are indexed
+ * again.
  */
 export const analyserVersion = 7
 
 /**
  * Kind of a term. `word`: a whole word or compound. `part`: a part of a compound, such as `foo` of `fooBar`. `bigram`: two neighbouring Han
- * characters or syllables. `single`: a Han character. `tail`: the last syllable of a run of them, so that every character of the run begins
- * a term.
+ * characters or syllables. `single`: a Han character. `tail`: the last syllable of a run of them.
  */
 type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
-/** Receives a term, and its position in the folded text. */
 type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
@@ -118,7 +116,7 @@ const longestTerm = 64
 export type TermBeginnings = Uint8Array
 
 /**
- * Emits the terms of a folded text, in the order in which they begin. Linear in the length of the text.
+ * Emits the terms of a folded text, in the order in which they begin.
  *
  * @param emit Must not call `tokenize`: all calls share a buffer.
  * @param beginnings Beginnings of the wanted terms: terms with another beginning may be left out, which is faster.
@@ -137,16 +135,12 @@ export function tokenize(text: string, emit: Emit, beginnings?: TermBeginnings):
   }
 }
 
-/** UTF-16 units of a text, and a zero behind them. */
 type Units = Uint16Array
 
 const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 let scratch = new Uint16Array(4096)
 
-/**
- * Returns the units of a text, valid until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), and
- * `charCodeAt` is slow in code that meets several of them.
- */
+/** Returns the units of a text, valid until the next call. `charCodeAt` is slow in code that meets several of V8's kinds of strings. */
 function unitsOf(text: string): Units {
   const { length } = text
   if (scratch.length <= length) scratch = new Uint16Array(2 * length)
@@ -178,7 +172,7 @@ function pairOf(first: number, second: number): number {
   return 0x10000 + 26 * (first - 0x61) + second - 0x61
 }
 
-/** Whether the term of a word of lower-case ASCII letters may be wanted: a stem keeps the first two letters of the word. */
+/** Whether the term of a word of lower-case ASCII letters may be wanted, by its first two letters. */
 function isWanted(units: Units, start: number, end: number, beginnings: TermBeginnings): boolean {
   const first = units[start] ?? 0
   return beginnings[first] === 1 && (end - start < 2 || beginnings[pairOf(first, units[start + 1] ?? 0)] === 1)
@@ -225,7 +219,6 @@ function emitWord(text: string, units: Units, start: number, emit: Emit, beginni
   return end
 }
 
-/** A term of a word, and its position in the word. */
 interface Cut {
   readonly term: string
   readonly at: number
@@ -259,7 +252,6 @@ function locateTerms(text: string): readonly Cut[] {
   return cuts
 }
 
-/** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
 function mayBegin(units: Units, start: number, end: number, beginnings: TermBeginnings): boolean {
   let isJoined = true
   for (let index = start; index < end; index++) {
@@ -340,8 +332,8 @@ function joinWordParts(parts: readonly Segment[]): string {
 }
 
 /**
- * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and
- * `caching` are the same. It uses no dictionary, so a stem need not be a word. Other words stay unchanged.
+ * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and `caching` are
+ * the same. A stem need not be a word. Other words stay unchanged.
  */
 export function stem(word: string): string {
   return /^[a-z]+$/.test(word) ? stemOf(word) : word
@@ -349,7 +341,7 @@ export function stem(word: string): string {
 
 const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
 
-/** Returns the stem of a word of lower-case ASCII letters. The last letters are compared first, because most words have no ending. */
+/** Returns the stem of a word of lower-case ASCII letters. */
 function stemOf(word: string): string {
   const { length } = word
   if (length < 4) return word
@@ -381,7 +373,6 @@ function withoutEnding(text: string): string {
   return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
 }
 
-/** Returns the terms of a text, word by word, in order, without those of kind `tail`. */
 export function termsIn(text: string): readonly string[] {
   return extractWords(text).flatMap(termsOfWord)
 }
@@ -401,18 +392,16 @@ export function termsOfWord(word: string): readonly string[] {
   return terms
 }
 
-/** The terms of a query, and its conditions for passages. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
   /** Quoted texts, folded and in lower case. */
   readonly phrases: readonly string[]
-  /** Whether a passage must contain the quoted texts: the query has few other words. If not, passages that contain them rank higher. */
+  /** Whether a passage must contain the quoted texts. If not, passages that contain them rank higher. */
   readonly isQuoted: boolean
-  /** The words of several parts, such as `needle-in-haystack`: parts find a passage only if it has all parts of one. Empty in a long query. */
+  /** The words of several parts, such as `needle-in-haystack`. Empty in a long query. */
   readonly compounds: readonly Compound[]
 }
 
-/** The terms of a word of several parts. */
 export interface Compound {
   readonly whole: string
   /** The parts of the word that the query does not contain as words of their own. */
@@ -428,8 +417,8 @@ export interface QueryTerm {
   /** Whether the term is a syllable by itself, such as a kana. It then stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
-   * Whether the term is a Han character of a longer word, such as each of 決済, or a part of a compound other than the rarest. It counts
-   * for the rank of a passage, and finds passages only if no passage has the word, a pair of its characters, or all parts.
+   * Whether the term is a Han character of a longer word, such as each of 決済, or a part of a compound other than the rarest. It finds
+   * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
   /** Whether the term is a question word or a function word beside several other words. It then finds no candidates. */
@@ -444,7 +433,7 @@ const mostTerms = 200
 const longestQuery = 4000
 
 const quoted = /"([^"]+)"/g
-/** Number of words beside quotes from which the quotes are not required: sentences quote names, messages and code. */
+/** Number of words beside quotes from which the quotes are not required. */
 const wordsOfQuestion = 3
 /** Number of words from which the parts of a compound are not required together. */
 const wordsOfLong = 12
@@ -454,14 +443,14 @@ const hiragana = /\p{Script=Hiragana}/u
 const particles = /^[をはがのにでともへや]$/u
 
 /**
- * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
- * they would count more than the words that matter. Figures: decision 12.
+ * Weights of kinds of terms. Endings, particles and question words are rare in an answer, so by rarity alone they would count more than the
+ * words that matter. Figures: decision 12.
  */
 const weights = { hiragana: 0.4, joined: 0.3, light: 0.02 }
 
 /**
- * Stems of words that turn an English sentence into a question, and of function words. In code and short texts they are rare, so by
- * rarity alone `how` and `the` would count more than the words that matter. Figures: decision 12.
+ * Stems of question words and function words. In code and short texts they are rare, so by rarity alone they would count more than the
+ * words that matter. Figures: decision 12.
  */
 const lightWords: ReadonlySet<string> = new Set(
   (
@@ -508,7 +497,6 @@ export function queryTerms(query: string): readonly string[] {
   return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
 }
 
-/** Collects the compounds of a query. Add the whole of a compound before its parts. */
 function createCompounds() {
   const words = new Map<string, Set<string>>()
   let last = { whole: '', end: -1 }

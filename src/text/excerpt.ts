@@ -9,10 +9,8 @@ export function shorten(text: string, most: number): string {
 }
 
 /**
- * Estimates the number of tokens of a text in a language model, without a tokenizer. Show it as an estimate ("about").
- *
- * Kana, kanji and hangul cost most of a token each, words of Latin letters a token for every four to five characters, digits one
- * for every three, punctuation about one each. Counting stops beyond `most`, which also bounds its time.
+ * Estimates the number of tokens of a text in a language model, without a tokenizer. Counting stops beyond `most`, which also bounds its
+ * time.
  */
 export function estimateTokens(text: string, most = Number.POSITIVE_INFINITY): number {
   return walk(text, most).tokens

@@ -5,15 +5,12 @@ import type { Audience, Description } from '../core/provider.ts'
 export const frontMatterBytes = 8192
 const [maxTitle, maxDescription] = [200, 1000]
 
-/** Facts from the front matter of a document. */
 export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority' | 'audience'>
 
 /**
- * Parses the YAML between `---` and `---` at the beginning of a text: `title`, `description`, `priority` (from 0 to 1) and
- * `audience` (`user`, `assistant`, or a list of them). Other keys and invalid values are ignored.
- *
- * Only the usual YAML is read: `key: value` at the beginning of a line, with a value that is plain, quoted, or a list in either
- * form. A full parser could be kept busy by malicious input.
+ * Parses the YAML between `---` and `---` at the beginning of a text: `title`, `description`, `priority` (from 0 to 1) and `audience`
+ * (`user`, `assistant`, or a list of them). Other keys and invalid values are ignored. Only `key: value` at the beginning of a line is
+ * read, with a value that is plain, quoted, or a list in either form: a full parser could be kept busy by malicious input.
  */
 export function frontMatterOf(start: string): FrontMatter {
   const lines = (splitFrontMatter(start).head ?? '').split(/\r?\n/)
@@ -50,7 +47,7 @@ function scalarOf(source: string): string | undefined {
   return comment === -1 ? text : text.slice(0, comment).trimEnd()
 }
 
-/** Only the escapes that YAML shares with JSON are supported, because people write no others. */
+/** People write only the escapes that YAML shares with JSON. */
 function unquote(quoted: string): string | undefined {
   try {
     return String(JSON.parse(quoted))
@@ -93,12 +90,9 @@ function audienceOf(items: readonly (string | undefined)[]): readonly Audience[]
 }
 
 /**
- * Returns the index at which YAML is nested deeper than a limit: in brackets, or by `-` or `?` at the beginning of one line;
- * undefined if it is not. Call it before a recursive parser: if the stack ends while V8 compiles a regular expression, V8 ends
- * the process instead of throwing an error. Levels by indentation are not counted, because that many of them would need a text
- * of megabytes.
- *
- * Brackets in strings and comments count, too, unless they are closed.
+ * Returns the index at which YAML is nested deeper than a limit: in brackets, or by `-` or `?` at the beginning of one line; undefined if
+ * it is not. Call it before a recursive parser: if the stack ends while V8 compiles a regular expression, V8 ends the process instead of
+ * throwing an error. Brackets in strings and comments count, too, unless they are closed.
  *
  * @param limit At most 1000.
  */

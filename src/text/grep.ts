@@ -5,7 +5,6 @@ import { fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
 import { defined } from '../core/kit/object.ts'
 
-/** A pattern to find in the lines of a text. */
 export interface LinePattern {
   /** A regular expression in the syntax of RE2; with `isLiteral`, a text that is found as it is. */
   readonly pattern: string
@@ -18,21 +17,16 @@ export interface GrepOptions extends LinePattern {
   readonly limit: number
   /** Number of the first line to look at, from 1. */
   readonly from?: number
-  /** Position at which an earlier search of the same text ended: the search continues there, and ignores `from`. */
   readonly position?: GrepPosition
   /** Number of lines before and after each matching line. */
   readonly context?: number
-  /**
-   * Time after the first line at which the search ends with what it has found, in milliseconds. At least one line is examined, besides the
-   * context.
-   */
+  /** Time after the first line at which the search ends with what it has found, in milliseconds. */
   readonly maxMs?: number
   /** Called about once a second with the number of the last line that was looked at. */
   readonly report?: ((lastLine: number) => void) | undefined
   readonly signal?: AbortSignal
 }
 
-/** Position at which a search of a text continues. The text before it is not read again. */
 export interface GrepPosition {
   readonly uri: string
   /** Version of the text. Undefined if its source has no versions. */
@@ -47,7 +41,6 @@ export interface GrepPosition {
 /** A matching line. `line` counts from 1; `start` and `end` are the first match, in UTF-16 units of `text`. */
 export interface MatchingLine {
   readonly line: number
-  /** The text of the line; of a long line the characters around the match. */
   readonly text: string
   readonly start: number
   readonly end: number
@@ -63,7 +56,7 @@ export interface GrepAnswer {
   readonly lastLine: number
   /** The position at which the search goes on. Absent at the end of the text. */
   readonly next?: GrepPosition
-  /** Number of long lines of which only the beginning was searched: at least 10,000 characters, far more with a small pattern. */
+  /** Number of long lines of which only the beginning was searched. */
   readonly cutLines: number
 }
 
@@ -106,8 +99,8 @@ function compile(pattern: string, flags: number): RE2JS {
 const reportMs = 1000
 
 /**
- * Finds the lines of one resource that match a pattern, however large the resource is. It is read in parts, with the access of
- * `read`. The lines of a document (PDF, Office, notebook) are those of its reading as text.
+ * Finds the lines of one resource that match a pattern. The resource is read in parts, with the access of `read`. The lines of a document
+ * (PDF, Office, notebook) are those of its reading as text.
  *
  * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, content that is not text, and a
  *   position in another version.
@@ -122,7 +115,7 @@ export async function grep(readAsCaller: ReadAsCaller, uri: string, options: Gre
   let before: TextLine[] = []
   let [line, lastLine, cutLines] = [first, first - 1, 0]
   let next: GrepPosition | undefined
-  // Start the clock at the first line: a source may take long to reach it, and a search that ended before would never get there.
+  // The clock starts at the first line, because a source may take long to reach it.
   let endAt = Number.POSITIVE_INFINITY
   let reportAt = performance.now() + reportMs
   for await (const textLine of readTextLines(body, at, Math.floor(maxSteps / matcher.programSize()))) {
@@ -179,7 +172,7 @@ function requireSame(position: GrepPosition, uri: string, body: ResourceBody): v
   )
 }
 
-/** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */
+/** Opens a document (but not HTML) by its reading as text, if it has one, and any other resource as it is. */
 async function openText(
   readAsCaller: ReadAsCaller,
   uri: string,

@@ -56,8 +56,8 @@ const labels = new RegExp(
 const types = /^(?:feat|feature|fix|bug|bugfix|hotfix|chore|refactor|perf|style|revert|wip|deps)$/i
 
 /**
- * Finds the labels of a text. Subjects of commits and issues begin with the name of an area: `store: …`, `store, cli: …`,
- * `fix(store): …`, `[store] …`; a semicolon can begin another one. Returns ranges of UTF-16 units, without types of changes (`fix`).
+ * Finds the labels of a text. Subjects of commits and issues begin with the name of an area: `store: …`, `store, cli: …`, `fix(store): …`,
+ * `[store] …`. Returns ranges of UTF-16 units, without types of changes (`fix`).
  *
  * @param text Folded.
  */
@@ -83,7 +83,6 @@ export function createLabelScore(query: string): ((path: string) => number) | un
   if (words.size === 0) return undefined
   return (path) => {
     const counts = new Map<string, number>()
-    // Remove the extensions of the file name.
     for (const segment of path.replace(/(?<=[^/])\.[^/]*$/, '').split('/')) {
       const { text } = fold(segment.toWellFormed())
       let score = ofPart

@@ -3,7 +3,6 @@ import { oneLine, shorten } from './excerpt.ts'
 import { createFence } from './front-matter.ts'
 
 const most = { lines: 80, line: 160, heading: 120, json: 262_144, depth: 2 }
-/** Maximum length of a line that can begin a declaration or a test, in UTF-16 units. */
 const longestStart = 500
 
 /** Modifiers and keywords of declarations in most languages, as parts of a regular expression. */
@@ -37,7 +36,6 @@ export function sectionStartsIn(
   return lines.map((line) => isStart(line) || (hasTests && line.length < longestStart && tests.test(line)))
 }
 
-/** Returns a function that takes the lines one after the other, and returns whether a heading or a declaration begins there. */
 function createStartTest(path: string, mimeType: string | undefined): (line: string) => boolean {
   if (!isProse(path, mimeType)) return (line) => isDeclaration(line) || japaneseHeading.test(line)
   const isFenced = createFence()
@@ -55,8 +53,8 @@ export interface OutlineEntry {
 }
 
 /**
- * Returns the headings or declarations of a text. If there are more than `count`, it returns at most `count`, evenly spread over the headings
- * of the two highest levels or, without such headings, over all entries.
+ * Returns at most `count` headings or declarations of a text. If there are more, they are evenly spread over the headings of the two
+ * highest levels or, without such headings, over all entries.
  */
 export function outlineEntries(
   lines: readonly string[],
@@ -82,8 +80,8 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
 }
 
 /**
- * Returns the outline of a text: the headings of prose, the signatures of code, the columns and number of rows of a table, the
- * keys of JSON; of other texts the first five lines. Headings, signatures and lines have line numbers, by which a part can be requested.
+ * Returns the outline of a text: the headings of prose, the signatures of code, the columns and number of rows of a table, the keys of
+ * JSON; of other texts the first lines.
  */
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')
@@ -94,7 +92,7 @@ export function outlineOf(text: string, path: string, mimeType: string | undefin
 
 interface OutlineBody {
   readonly shown: readonly string[]
-  /** Number of all lines of the outline, with those that are not shown. */
+  /** Number of lines of the outline, with those that are not shown. */
   readonly count: number
 }
 
@@ -147,7 +145,6 @@ function* described(path: string, value: unknown, depth: number): Generator<stri
   } else yield shorten(`${name}: ${value === null ? 'null' : typeof value}`, most.line)
 }
 
-/** Files of prose, whose parts begin with headings. */
 const proseNames = /\.(?:md|mdx|markdown|adoc|rst|org)$/i
 
 function isProse(path: string, mimeType: string | undefined): boolean {
@@ -164,21 +161,14 @@ export interface Passage {
 }
 
 /**
- * Sizes of passages in UTF-16 units. A passage ends at the first empty line after `enough` units, and after `most` units in any case. A heading
- * or a declaration also ends a passage, but one shorter than `few` only in Markdown.
+ * Sizes of passages in UTF-16 units. A passage ends at the first empty line after `enough` units, and after `most` units in any case. A
+ * heading or a declaration also ends a passage; outside Markdown not one shorter than `few`.
  */
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
-/**
- * About the maximum number of passages of a text: a longer text gets longer passages. All passages of a text are written at once, and more
- * would take many seconds. A Markdown text may have twice as many, because each heading begins a passage.
- */
+/** About the maximum number of passages of a text: a longer text gets longer passages. A Markdown text may have twice as many. */
 const manyPassages = 8000
 
-/**
- * Cuts a text at its natural borders: headings, declarations, empty lines. Each character is in exactly one passage, except
- * line breaks and the white space around a passage. Linear in its length.
- */
 export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   const outline = headingsOf(kind)
   const sizes = sizesFor(text.length)
@@ -270,7 +260,6 @@ function endOfPiece(text: string, from: number, sizes: typeof usualSizes): numbe
   return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end
 }
 
-/** How a text is split. */
 type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
 /** Takes the lines one after the other, and returns the heading if something with a name begins at the line. */
@@ -308,7 +297,7 @@ function markdownOutline(): Outline {
   }
 }
 
-/** Each passage of a table gets the first line as its heading: the column names. Lines of JSON have none. */
+/** A passage of a table has the column names in its first line as its heading. Lines of JSON have none. */
 function tableOutline(): Outline {
   let isFirst = true
   return (line) => {
@@ -323,7 +312,6 @@ function codeOutline(line: string): string | undefined {
   return isDeclaration(line) ? headingOf(line.replace(/[{:=(]?\s*$/, '')) : undefined
 }
 
-/** A bounded heading of one line: the line may be as long as the text. */
 function headingOf(line: string): string {
   return oneLine(line.slice(0, 4 * most.heading), most.heading)
 }

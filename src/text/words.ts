@@ -3,7 +3,7 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import { extractWords, termsOfWord } from './analyser.ts'
 import type { TermCounts } from './relevance.ts'
 
-/** Cache of the hashes of the terms of words, because most words repeat, and its maximum number of words. */
+/** The hashes of the terms of words, and the maximum number of words. */
 let hashesByWord = new Map<string, readonly number[]>()
 const mostKnown = 50_000
 
@@ -23,7 +23,7 @@ function hashesOf(word: string): readonly number[] {
   return hashes
 }
 
-/** The frequencies of the terms of a text, by their hashes. Two terms have the same 32-bit hash in about one of 4,000 million cases. */
+/** The frequencies of the terms of a text, by their 32-bit hashes. */
 function countsIn(text: string): ReadonlyMap<number, number> {
   const words = new Map<string, number>()
   for (const word of extractWords(text)) words.set(word, (words.get(word) ?? 0) + 1)
@@ -39,7 +39,6 @@ export interface TermBag {
   readonly counts: Uint32Array
   /** The number of all terms. */
   readonly length: number
-  /** The length of the text, in UTF-16 units. */
   readonly units: number
 }
 
@@ -55,13 +54,11 @@ export function createTermCount(terms: readonly string[]): (text: string) => Ter
   return (text) => countOf(bagOf(text))
 }
 
-/** Counts terms in bags, as {@link createTermCount} does in texts. */
 export function createBagCount(terms: readonly string[]): (bag: TermBag) => TermCounts {
   const termHashes = terms.map(fnv1aHash)
   return ({ hashes, counts, length }) => ({ counts: termHashes.map((hash) => countIn(hashes, counts, hash)), length })
 }
 
-/** Returns the count of a hash, which a binary search finds. */
 function countIn(hashes: Int32Array, counts: Uint32Array, termHashes: number): number {
   const at = firstIndex(0, hashes.length, (index) => (hashes[index] ?? 0) >= termHashes)
   return hashes[at] === termHashes ? (counts[at] ?? 0) : 0

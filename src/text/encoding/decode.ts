@@ -11,14 +11,13 @@ type Utf32 = 'utf-32le' | 'utf-32be'
 export function byteOrderMarkOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
   const [a, b, c, d] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
-  // In UTF-16, these bytes would be the mark and a NUL.
   if (a === 0xff && b === 0xfe && c === 0 && d === 0) return 'utf-32le'
   if (a === 0 && b === 0 && c === 0xfe && d === 0xff) return 'utf-32be'
   if (a === 0xff && b === 0xfe) return 'utf-16le'
   return a === 0xfe && b === 0xff ? 'utf-16be' : undefined
 }
 
-/** Whether bytes with a byte order mark are text in its encoding: sound and numbers can begin with the same bytes. */
+/** Whether bytes with a byte order mark are text in its encoding: other data can begin with the same bytes. */
 export function isTextIn(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
   return decodeWideSample(bytes, label) !== undefined
 }
@@ -38,9 +37,8 @@ export function guessUtf32(bytes: Uint8Array): Utf32 | undefined {
 }
 
 /**
- * Guesses the byte order of a UTF-16 text without a byte order mark. Nearly all characters must be usual ones, at least one of them
- * ASCII, and the other byte order must not give such a text. If many characters are East Asian but nearly all bytes are ASCII, the
- * bytes are another text that contains zeros, and the result is undefined.
+ * Guesses the byte order of a UTF-16 text without a byte order mark: nearly all characters are usual ones, some of them ASCII, and the
+ * other byte order does not give such a text.
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
@@ -91,7 +89,6 @@ function examine(bytes: Uint8Array): { readonly good: number; readonly bad: numb
   for (let at = 0; at < bytes.length; ) {
     const length = characterAt(bytes, at)
     if (length > 1) good++
-    // A character may be cut in two at the end.
     if (length === 0 && at < bytes.length - 3) bad++
     at += length || 1
   }
@@ -104,12 +101,11 @@ export function isDamagedUtf8(bytes: Uint8Array): boolean {
   return good >= 10 && bad * 20 <= good
 }
 
-/** Whether bytes may be UTF-8: at most a tenth of them is damaged. */
 export function isMostlyUtf8(bytes: Uint8Array): boolean {
   return examine(bytes).bad * 10 <= bytes.length
 }
 
-/** Replaces each byte outside of any character by `?`. The number of bytes stays the same, so offsets stay valid. */
+/** Replaces each byte outside of any character by `?`. The number of bytes stays the same. */
 export function repairUtf8(bytes: Uint8Array): Buffer {
   const repaired = Buffer.from(bytes)
   for (let at = 0; at < bytes.length; ) {
@@ -160,7 +156,6 @@ export function isBinary(bytes: Uint8Array, mimeType?: string): boolean {
   return isBinaryType(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
 }
 
-/** Names that people write and the Encoding Standard does not know. */
 const aliases: Readonly<Record<string, string>> = {
   cp932: 'shift_jis',
   ms932: 'shift_jis',
@@ -182,8 +177,8 @@ const others: Readonly<Record<string, (bytes: Uint8Array, strict?: 'strict') => 
 }
 
 /**
- * The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. Beyond the standard there are
- * `ibm855`, `utf-32le` and `utf-32be`. Undefined for an unknown name.
+ * The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. Also `ibm855`, `utf-32le` and
+ * `utf-32be`. Undefined for an unknown name.
  */
 export function encodingLabel(name: string): string | undefined {
   const labelText = name.trim().toLowerCase()
@@ -199,10 +194,6 @@ export function encodingLabel(name: string): string | undefined {
 /** Characters of 0x80 to 0x9F in Windows-1252; all other bytes are Latin-1. */
 const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
-/**
- * Decodes bytes by the label of an encoding; undefined for an unknown label. Removes a byte order mark; malformed bytes become U+FFFD. With
- * `strict`, malformed bytes make the result undefined, except a character that the end of the bytes cuts in two, which is left out.
- */
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
   if (label === 'windows-1252') return decodeWestern(bytes, strict)
@@ -287,7 +278,6 @@ function pairs(): Uint16Array {
   return codeTable
 }
 
-/** Decodes EUC-KR; see `decodeBytes` for what `strict` means. */
 function decodeKorean(bytes: Uint8Array, strict?: 'strict'): string | undefined {
   const meaning = pairs()
   const codes = new Uint16Array(bytes.length)

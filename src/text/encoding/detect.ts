@@ -19,7 +19,6 @@ import {
 import { type LikelihoodModel, likelihood, randomLikelihood, westernness } from './models.ts'
 import { detectSingleByte, westernEncodings } from './single-byte.ts'
 
-/** A language, or a group of languages that share encodings. `western`: the languages that are written in Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'
 
 /** Number of examined bytes at the beginning of a text and, if its first non-ASCII byte is beyond them, from there. */
@@ -29,15 +28,10 @@ export const detectionSampleBytes = 64 * 1024
 const scoredBytes = 16 * 1024
 
 /**
- * Detects the encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for bytes that are not
- * text, and for a text whose encoding is not certain enough. A text in ASCII is `utf-8`, and so is a text in UTF-8 with a few
- * damaged bytes.
- *
- * The order: a byte order mark, UTF-16 and UTF-32 by their zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first kilobyte
- * or in the head of a page (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the
- * likeliest text. An encoding that is hardly likelier than another, or than chance, is chosen only if it is one of `languages`.
- *
- * The time is linear in the length of the sample, whatever its bytes are, in addition to the search for the first non-ASCII byte.
+ * Detects the encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for bytes that are not text, and
+ * for a text whose encoding is not certain enough. A text in ASCII is `utf-8`, and so is a text in UTF-8 with a few damaged bytes. The
+ * order: a byte order mark, UTF-16 and UTF-32 by their zeros, the escapes of ISO-2022-JP, UTF-8, a declaration (`<meta charset>`, `<?xml
+ * encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the likeliest text.
  *
  * @param languages The likeliest languages of the text. They decide if the bytes are ambiguous.
  */
@@ -64,19 +58,15 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   )
 }
 
-/**
- * Checks a guess of a western encoding, because text in most other code pages can also be read as western. Unless a western language is
- * expected, or hardly a byte is non-ASCII, the result of the detection library counts.
- */
+/** Checks a guess of a western encoding, because text in most other code pages can also be read as western. */
 function confirmed(guess: string, { bytes }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const isSure = !isWestern(guess) || languages.includes('western') || mostlyAscii(bytes) !== undefined
   return isSure ? guess : detectSingleByte(bytes, guess)
 }
 
-/** Minimum length of a UTF-16 or UTF-32 text without a byte order mark, in bytes: fewer can be a number as well. */
+/** Minimum length of a UTF-16 or UTF-32 text without a byte order mark, in bytes. */
 const minWideBytes = 8
 
-/** Guesses the encoding of bytes with zeros: UTF-32 or UTF-16, else undefined. */
 function guessWide(bytes: Uint8Array, head: Uint8Array): string | undefined {
   if (bytes.length < minWideBytes || bytes.length % 2 !== 0) return undefined
   return (bytes.length % 4 === 0 ? guessUtf32(head) : undefined) ?? guessUtf16(head)
@@ -112,8 +102,8 @@ function firstBeyondAscii(bytes: Uint8Array): number {
 }
 
 /**
- * Whether bytes contain a control character that no text contains. Escape, bell and backspace are allowed, because output of
- * terminals contains them, and a final 0x1A, which once marked the end of files.
+ * Whether bytes contain a control character that no text contains. Escape, bell and backspace are allowed, because output of terminals
+ * contains them, and a final 0x1A, which once marked the end of files.
  */
 function hasControls(bytes: Uint8Array): boolean {
   const end = bytes.at(-1) === 0x1a ? bytes.length - 1 : bytes.length
@@ -145,8 +135,8 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
 }
 
 /**
- * Returns the encoding of a text of which at most one byte in a thousand is not ASCII; undefined for any other text. If all of these bytes
- * are apostrophes in Mac OS Roman, it is `macintosh`, otherwise UTF-8 with damaged bytes.
+ * Returns the encoding of a text of which at most one byte in a thousand is not ASCII: `macintosh` if these bytes are its apostrophes,
+ * otherwise UTF-8 with damaged bytes. Undefined for any other text.
  */
 function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   if (countHigh(sample) * 1000 > sample.length) return undefined
@@ -168,7 +158,7 @@ function isWestern(label: string): boolean {
 
 /** Minimum log-likelihood of a text above chance, in an East Asian and in a western encoding, and above the next encoding. */
 const [leastEast, leastWest, lead] = [4, 1.5, 3]
-/** Minimum log-likelihood above chance for each non-ASCII byte, so that length alone proves nothing. */
+/** Minimum log-likelihood above chance for each non-ASCII byte. */
 const leastPerByte = 0.5
 /** Score bonus for an expected language. */
 const bonus = 8
@@ -186,7 +176,7 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
     const score = text === undefined ? Number.NEGATIVE_INFINITY : westernness(text)
     return { label, score: score + (languages.includes('western') ? bonus : 0), least: leastWest }
   })
-  // Keep only the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
+  // Keep the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
   const likelier = west.sort((a, b) => b.score - a.score).slice(0, 1)
   const guesses = [...east.filter(({ score }) => score >= high * leastPerByte), ...likelier]
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
@@ -194,10 +184,7 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
   return best.score - Math.max(0, next?.score ?? 0) >= Math.min(lead, best.least) ? best.label : undefined
 }
 
-/**
- * Returns the likeliest valid encoding of the expected languages. Used when no encoding scores high enough, as with a few words, or
- * with half-width kana (one byte each, so they look like any other encoding).
- */
+/** Returns the likeliest valid encoding of the expected languages. Used when no encoding scores high enough, as with a few words. */
 function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(bytes)
   const base = randomLikelihood(bytes.length - high, high)
@@ -215,15 +202,12 @@ function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | un
   return best?.label
 }
 
-/** The encoding of the texts at some paths. If several rules match a path, the last one applies. */
 export interface EncodingRule {
-  /** One or more globs of paths. */
   readonly match: string | readonly string[]
   /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or a usual name, such as `cp932`; `binary` leaves bytes as they are. */
   readonly encoding: string
 }
 
-/** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
 export function createEncodingDetector(rules: readonly EncodingRule[], languages: readonly Language[]) {
   const compiled = rules.map(({ match, encoding }) => ({
     matches: compileGlobs(typeof match === 'string' ? [match] : match),
@@ -234,7 +218,6 @@ export function createEncodingDetector(rules: readonly EncodingRule[], languages
     const rule = compiled.findLast(({ matches }) => matches(path))?.label
     if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
     const encoding = detectEncoding(bytes, ...languages)
-    // Valid UTF-8 is certain. Any other encoding is a guess, over which a rule takes precedence.
     if (rule === undefined || (encoding === 'utf-8' && rule !== 'iso-2022-jp')) return encoding
     return bytes.includes(0) && !hasZeros(rule) ? undefined : rule
   }
@@ -250,7 +233,6 @@ function knownLabel(encoding: string): string {
   )
 }
 
-/** Returns the language groups of language tags, each once. */
 export function languagesOf(tags: string | readonly string[] = []): readonly Language[] {
   return [...new Set([tags].flat().map(languageOf))].filter((language) => language !== undefined)
 }

@@ -103,7 +103,6 @@ const simplified =
   '替色联级球反左肯枪近弟底眼奇赋待伤音操怪派火军婚搞演久继尝续母睡對围跑金绝樣案拜及托亚哈兼米光简巴迭平帝贝万' +
   '便喂混宝還и据忘张承击飞键买兰周鬼穿病节花读愿担范映英室永校棒噢忙论闭乎犯嗨司集抓兄過限時绑密随尽传站强客层'
 
-/** Chinese in traditional characters. */
 const traditional =
   '的我你。是不了有在一們這為用他型類要個，式別來好人中會到出嗎能可或麼沒那就定案使以什名法得匯說告上и檔數時去' +
   '對子只想看無參性過必模所入吧組道但生知指稱她須下很都宣屬回事此還具也么樣算大成將解和新目項已多啊方設函因真現' +
@@ -126,13 +125,11 @@ const korean =
   '낸녀남왔빠얘냐럴력됩될운빗최올친표석값크맞심돌넌페피임됐애재차던컴쪽절목멤관젝항태복잠많늘접행산루머통배준키' +
   '얼영므법길현새께갈릴줘류허녕둘희온받몰놈술짜브역및불긴씨먹혼응플후끝달질카턴겁능곳봤액암국막뭔회노깐패렉순교'
 
-/** Score below which the rest of the text is not examined: it cannot become a text of western Europe any more. */
 const hopeless = -100
 
 /**
- * Scores how much a text in Windows-1252 looks like one of western Europe: the sum, over its characters beyond ASCII, of how much likelier
- * than by chance each is beside its neighbours (as a logarithm), less a penalty for letters of other languages, which may be infinite.
- * Almost any bytes can be read as Windows-1252, so a character counts only where it belongs.
+ * Scores how much a text in Windows-1252 looks like one of western Europe: for each character beyond ASCII how much likelier than by chance
+ * it is beside its neighbours (as a logarithm), less a penalty for letters of other languages, which may be infinite.
  */
 export function westernness(text: string): number {
   let sum = 0
@@ -167,8 +164,8 @@ const alphabets: readonly string[] = [
 ]
 
 /**
- * Returns the penalty for letters outside of the best-matching alphabet of western Europe. It is infinite for a text that fits a language of a
- * neighbouring code page better (such as Czech or Turkish), and for a longer text with more than 8 % of such letters.
+ * Returns the penalty for letters outside of the best-matching alphabet of western Europe. It is infinite for a text that fits a language
+ * of a neighbouring code page better (such as Czech or Turkish).
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)

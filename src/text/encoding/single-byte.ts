@@ -1,10 +1,7 @@
 import { createRequire } from 'node:module'
 import { decodeBytes } from './decode.ts'
 
-/**
- * Labels of encodings by their names in jschardet. An encoding without a label is recognised, so that its text is not taken for another
- * encoding, but not decoded.
- */
+/** Labels of encodings by their names in jschardet. An encoding without a label is recognised, but not decoded. */
 const labels: Readonly<Record<string, string>> = {
   'Windows-1250': 'windows-1250',
   'Windows-1251': 'windows-1251',
@@ -50,7 +47,6 @@ const fewestLetters = 3
 /** Maximum share of the characters beyond ASCII that are in a place where no text has them. */
 const mostMisplaced = 0.02
 
-/** A text in an encoding. Without a label, the encoding is recognised but not decoded. */
 interface SingleByteText {
   readonly label: string | undefined
   readonly confidence: number
@@ -62,8 +58,8 @@ type Library = Pick<typeof import('jschardet'), 'detectAll'>
 let library: Library | undefined
 
 /**
- * Detects an encoding with one byte for each character, by a library that knows the pairs of letters of some 50 languages. `undefined` if the
- * library is not sure, or if too many characters are where no text has them.
+ * Detects an encoding with one byte for each character, by a library that knows pairs of letters of many languages. `undefined` if the
+ * library is not sure.
  *
  * @param expected An encoding that needs less evidence.
  */
@@ -91,8 +87,7 @@ export function detectSingleByte(bytes: Uint8Array, expected?: string): string |
 }
 
 /**
- * Signs of a wrong encoding: capitals after small letters, signs within or before words, Latin letters beside letters of another script,
- * words that begin with a final quote, unassigned characters.
+ * Signs of a wrong encoding, such as capitals after small letters, signs within words, or Latin letters beside letters of another script.
  */
 const wrong =
   /\p{Ll}\p{Lu}|\p{L}[\p{S}\p{No}¡¿]+\p{L}|(?![\p{ASCII}°€©])\p{S}\p{L}|[A-Za-z](?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[A-Za-z]|(?<![^\s])[’”]\p{L}|[\p{Co}\p{Cn}]/gu
