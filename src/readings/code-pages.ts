@@ -101,7 +101,7 @@ export function decodeCodePage(bytes: Buffer, codePage: number): string {
 
 const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 
-/** Decodes a run of text; `undefined` in an unknown encoding. A document has very many runs, and a new decoder for each would take longer than the decoding. */
+/** Decodes a run of text; `undefined` in an unknown encoding. The decoders are cached, because a document has very many runs. */
 function decodeRun(bytes: Buffer, label: string): string | undefined {
   const decoder = decoders.get(label)
   if (decoder !== undefined) return decoder.decode(bytes)

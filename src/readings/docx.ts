@@ -271,9 +271,7 @@ async function readParagraphStyles(zip: Zip, part: string | undefined): Promise<
 
 /** Reads how the lists of a document are numbered (ECMA-376, part 1, section 17.9), and counts their items. */
 async function readNumbering(zip: Zip, part: string | undefined) {
-  /** The number format at each depth, by definition. */
   const formats = new Map<string, string[]>()
-  /** The definition of each list. */
   const definitions = new Map<string, string>()
   if (part !== undefined && zip.has(part)) {
     let format: string[] = []
@@ -288,7 +286,7 @@ async function readNumbering(zip: Zip, part: string | undefined) {
         else if (name === 'w:numFmt') format[depth] = val
         else if (name === 'w:num') {
           list = numId
-          // The formats in the overrides of a list are ignored: mostly they change only its start number.
+          // The formats in the overrides of a list are ignored, because few overrides change more than the start number.
           format = []
         } else if (name === 'w:abstractNumId') definitions.set(list, val)
       },

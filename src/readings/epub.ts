@@ -9,7 +9,6 @@ import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from '.
 
 const maxChapters = 5000
 
-/** Reads a book (EPUB 2 and 3), chapter by chapter in the order of reading. */
 export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
   const zip = await openZip(bytes, limits.unpacked)
   const book = await readContents(zip)
@@ -51,7 +50,7 @@ async function writeChapter(zip: Zip, part: string, { writer, form, limits, labe
   }
 }
 
-/** The part that a reference in another part leads to, in the one spelling in which parts are compared. */
+/** The part that a reference in another part leads to, in the spelling in which parts are compared. */
 function partIn(from: string, reference: string): string {
   return normalizePartName(resolvePartName(from, reference))
 }
@@ -137,7 +136,7 @@ async function readLabels(zip: Zip, table: string | undefined): Promise<Readonly
   return labels
 }
 
-/** The parts that are encrypted. Often these are only fonts. */
+/** The parts that are encrypted. */
 async function readEncrypted(zip: Zip): Promise<ReadonlySet<string>> {
   const parts = new Set<string>()
   await walkBook(zip, 'META-INF/encryption.xml', (name, { URI = '' }) => {
@@ -146,7 +145,6 @@ async function readEncrypted(zip: Zip): Promise<ReadonlySet<string>> {
   return parts
 }
 
-/** Parses a part of a book, if the book has it. The handlers get the names of elements without prefixes. */
 async function walkBook(
   zip: Zip,
   part: string,
@@ -166,7 +164,7 @@ async function walkBook(
 
 const voids = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
 
-/** The source of a chapter, in which every element that is empty in XML is also empty in HTML. */
+/** The source of a chapter, in which elements that are empty in XML are also empty in HTML. */
 async function readChapterSource(zip: Zip, part: string): Promise<string> {
   const bytes = await buffer(zip.read(part))
   const source = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''

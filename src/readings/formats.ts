@@ -9,7 +9,6 @@ export {
   readingFormsOf,
 } from '../core/documents.ts'
 
-/** A document that the worker is to read. */
 export interface ReadingJob {
   readonly format: DocumentFormat
   /** `csv`: each sheet of a workbook by itself. `picture`: one page of a PDF, drawn. */
@@ -25,15 +24,12 @@ export interface ReadingJob {
 export interface ReadingLimits {
   /** Maximum length of a reading, in characters. */
   readonly characters: number
-  /** Maximum number of unpacked bytes of a document. */
   readonly unpacked: number
 }
 
 export interface Reading {
   readonly text: string
-  /** Title from the document. */
   readonly title?: string
-  /** Number of pages, slides, sheets, chapters, messages of a mailbox, or attachments of a mail. */
   readonly parts?: number
   /** The sheets of a workbook, if each was requested. */
   readonly sheets?: readonly SheetText[]
@@ -57,7 +53,6 @@ export interface SheetText {
   readonly text: string
 }
 
-/** Answer of the worker: a reading, or the kind, reason and message of a ResourceError. */
 export type ReadingAnswer =
   | { readonly reading: Reading }
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
@@ -67,7 +62,7 @@ export function unreadableError(message: string, reason: 'unreadable' | 'withhel
   return new ResourceError('invalid', message, { reason })
 }
 
-/** `fault` of the error for a PDF that holds only pictures, for code inside the server. The second says that OCR will still read the PDF. */
+/** `fault` of the error for a PDF that holds only pictures. The second says that OCR will still read the PDF. */
 export const [scanFault, scanWaitingFault] = ['scan', 'scan-waiting']
 
 /** The message of the error for a PDF that holds only pictures. */

@@ -29,14 +29,13 @@ const spanNames: ReadonlyMap<string, 'a' | 'strong' | 'em' | 'code'> = new Map([
 /** The end of a line between two characters of a script that has no spaces. */
 const brokenLine = /(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n[ \t]*(?=[\u3000-\u9fff\uff00-\uffef])/g
 
-/** Maximum length of a title, in characters. */
 const maxTitle = 200
 /** Maximum number of open spans in one line. */
 const maxSpans = 100
 /** Maximum nesting depth. The parser takes time in proportion to its square. */
 const maxDepth = 20_000
 
-/** Reads a page of HTML, as people see it, but without running its scripts. */
+/** Reads a page of HTML, as people see it, without running its scripts. */
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const page = detectEncoding(bytes) === undefined ? withoutControls(bytes) : bytes
   const encoding = detectEncoding(page)
@@ -94,7 +93,6 @@ function isRepeated(name: string, attributes: Attributes): boolean {
   return name === 'img' || /(?:^|\s)katex-html(?:\s|$)/.test(attributes.class ?? '')
 }
 
-/** The drawings (SVG) that are open, and the texts in them. */
 function createDrawings() {
   let [drawings, labels] = [0, 0]
   const isLabel = (name: string) => drawings > 0 && (name === 'text' || name === 'foreignobject')
@@ -102,14 +100,12 @@ function createDrawings() {
     isHidden: (name: string) => drawings > 0 && skippedInDrawings.has(name),
     /** Whether text at this place is outside of the labels of a drawing, such as white space between its shapes. */
     isBetween: () => drawings > 0 && labels === 0,
-    /** Opens an element. Returns whether it is a text of a drawing. */
     open: (name: string): boolean => {
       if (name === 'svg') drawings++
       if (!isLabel(name)) return false
       labels++
       return true
     },
-    /** Closes an element. Returns whether it is a text of a drawing. */
     close: (name: string): boolean => {
       if (name === 'svg') drawings = Math.max(0, drawings - 1)
       if (!isLabel(name)) return false
@@ -122,12 +118,8 @@ function createDrawings() {
 /** The line that is being read, with its open inline elements. */
 function createLine(writer: DocumentWriter) {
   let inline = ''
-  /**
-   * Whether the line is empty or ends in white space. It is a variable, because looking at the end of the line would copy the
-   * line each time.
-   */
+  /** Whether the line is empty or ends in white space. Looking at the end of the line would copy the line. */
   let spaced = true
-  /** Number of open code elements. */
   let codes = 0
   /** Open inline elements (links, strong, emphasised or code): the text before each, and how each is written once it ends. */
   const spans: { readonly name: string; readonly before: string; readonly write: (text: string) => string }[] = []
@@ -216,7 +208,7 @@ function createLists(writer: DocumentWriter) {
 /** The formula (MathML) that is being read: its TeX, in an annotation or an attribute, or else the text of its elements. */
 function createFormula(writer: DocumentWriter) {
   let depth = 0
-  /** Depth of the annotation that is being read. Annotations other than TeX are ignored: they repeat the formula in another notation. */
+  /** Depth of the annotation that is being read. Annotations other than TeX are ignored. */
   let annotation: { readonly depth: number; readonly isTex: boolean } | undefined
   let [tex, alternative, text] = ['', '', '']
   return {
@@ -276,7 +268,6 @@ function createPage(writer: DocumentWriter) {
   let tables = 0
 
   const flush = () => {
-    // The blocks in a cell are part of its text.
     if (row.isOpen()) return line.isSpaced() ? undefined : append(' ')
     const text = lineSoFar()
     forget()

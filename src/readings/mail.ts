@@ -30,7 +30,6 @@ interface Mailbox {
   readonly form: ReadingForm
   readonly limits: ReadingLimits
   readonly readAttached: ReadAttached
-  /** Number of attachments that were read. */
   attachments: number
 }
 
@@ -70,8 +69,8 @@ function withoutMark(source: Buffer): Buffer {
 }
 
 /**
- * Returns the messages of a mailbox. Each begins with a line of `From `, a sender and usually a time, followed by its headers. The `>` that
- * programs put before other lines that begin with `From ` is removed.
+ * Returns the messages of a mailbox. Each begins with a line of `From `, followed by its headers. The `>` that programs put before other
+ * lines that begin with `From ` is removed.
  */
 function messagesIn(source: Buffer): readonly Buffer[] {
   const starts: number[] = [0]
@@ -93,7 +92,6 @@ function messagesIn(source: Buffer): readonly Buffer[] {
   })
 }
 
-/** Opens a mail, or a message of Outlook. */
 async function openMessage(bytes: Uint8Array, limits: ReadingLimits): Promise<StoredMessage> {
   if (isCompoundFile(bytes)) return openMsg(bytes, limits.unpacked)
   const mail = await parseMail(bytes)
@@ -142,7 +140,6 @@ async function parseMail(message: Uint8Array): Promise<Email> {
   }
 }
 
-/** Whether an attachment is a part of the page that the mail shows, such as a picture or style. */
 function isPartOfPage({ filename, mimeType, related }: Attachment, isPage: boolean): boolean {
   if (mimeType === 'message/rfc822') return false
   const isShown =
@@ -187,7 +184,6 @@ async function writeBytes(
   }
 }
 
-/** Writes a message that is attached to another. */
 async function writeInner(message: Uint8Array | StoredMessage, mailbox: Mailbox, depth: number): Promise<void> {
   const { writer, limits } = mailbox
   if (depth >= maxDepth) writer.paragraph(writer.plain('[This message is nested too deeply to be read.]'))

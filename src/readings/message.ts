@@ -1,4 +1,4 @@
-/** An e-mail message, in whatever format it is stored. */
+/** An e-mail message. */
 export interface StoredMessage {
   readonly subject: string
   /** The headers that are shown, such as `From`. */

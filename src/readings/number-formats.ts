@@ -56,22 +56,19 @@ function builtIn(id: number): NumberKind {
 /** Returns the kind of number that a number format shows. `code` is given for formats that the document defines itself. */
 export function numberKindOf(id: number, code: string | undefined): NumberKind {
   if (code === undefined) return builtIn(id)
-  // Quoted and escaped text, colours, locales and conditions do not count as format.
   const bare = code.slice(0, maxPattern).replace(/"[^"]*"|\\.|_.|\*./g, '')
   if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration'
   const digits = bare.replace(/\[[^\]]*\]/g, '').replace(/general|標準/gi, '')
   // `e` is a year in Japan, and an exponent elsewhere.
   if (/[ymdhs]|g+e|ge|^e/i.test(digits.replace(/e[+-]/gi, ''))) return 'date'
-  // A number with an exponent is shown unrounded. Of a currency with its locale, only the sign stays in the pattern.
   if (code.length > maxPattern || /e[+-]/i.test(digits)) return 'plain'
   const pattern = code.replace(/\[\$([^\]-]*)(?:-[^\]]*)?\]/g, (_, sign: string) => (sign === '' ? '' : `"${sign}"`))
   return /^\s*(?:general|@|g\/標準)?\s*$/i.test(pattern) ? 'plain' : { pattern }
 }
 
 /**
- * Formats a number as the sheet shows it, except that a date is in ISO 8601 and a duration in hours. Without a pattern, digits that only
- * come from binary fractions are left out. If the pattern shows nothing or is unknown, the number itself is returned, as is a source that
- * is no number.
+ * Formats a number as the sheet shows it, except that a date is in ISO 8601 and a duration in hours. If the pattern shows nothing or is
+ * unknown, the number itself is returned, as is a source that is no number.
  */
 export function formatNumber(source: string, kind: NumberKind, since1904: boolean): string {
   const value = Number(source)

@@ -6,7 +6,6 @@ import { type Attributes, openZip, walkXml, type Zip } from './package.ts'
 import { createTableStack } from './tables.ts'
 import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Elements that are not part of the text, such as deletions, pronunciation guides, comments, settings and declarations. */
 const skipped = new Set([
   'text:tracked-changes',
   'table:tracked-changes',
@@ -71,9 +70,7 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
   return formulas
 }
 
-/** Facts that a document states after, or outside of, the text that they concern. */
 interface BodyFacts {
-  /** The style that each style is derived from. */
   readonly parents: ReadonlyMap<string, string>
   /** Whether the items of a list style are numbered, at each depth. */
   readonly numbered: ReadonlyMap<string, readonly boolean[]>
@@ -127,7 +124,7 @@ function countIn(attribute: string | undefined, most: number): number {
   return Math.min(most, Math.max(1, Math.trunc(Number(attribute)) || 1))
 }
 
-/** The open paragraphs, each in a text box or note of the paragraph before, with their links and notes. */
+/** The open paragraphs, each in a text box or note of the paragraph before. */
 function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, string>, most: number) {
   const paragraphs: OpenParagraph[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
@@ -202,7 +199,6 @@ function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, 
   }
 }
 
-/** Returns handlers that write the elements of a body. */
 function createOdfBodyWriter(
   writer: DocumentWriter,
   { parents, numbered, titles }: BodyFacts,
@@ -278,7 +274,6 @@ function createOdfBodyWriter(
   return { open, close, text, end }
 }
 
-/** The open lists, the outermost first. */
 function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
   const lists: { readonly style: string; number: number; isNew: boolean }[] = []
   /** The last number in each style, for lists that continue another. */
@@ -298,7 +293,6 @@ function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
       const start = Number(attributes['start-value'])
       if (start > 0) list.number = start - 1
     },
-    /** Writes a paragraph of the open item; later paragraphs of an item are one level deeper. Returns false outside of lists. */
     write: (text: string): boolean => {
       const list = lists.at(-1)
       if (list === undefined) return false
@@ -317,7 +311,7 @@ function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
   }
 }
 
-/** The tables of a spreadsheet. Cells and rows may be repeated. Empty cells are written only before a value, and empty rows never. */
+/** The tables of a spreadsheet. Cells and rows may be repeated. */
 function createSheets(writer: DocumentWriter) {
   let row: string[] = []
   let column = 0

@@ -7,9 +7,9 @@ import { unreadableError } from './formats.ts'
 const maxEntries = 10_000
 
 /**
- * Opens a zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm.
+ * Opens a zip archive in memory, whose parts are read by name.
  *
- * @param limit Maximum number of bytes that all reads together may unpack. The sizes that the archive states are not trusted.
+ * @param limit Maximum number of bytes that the reads together may unpack. The sizes that the archive states are not trusted.
  * @throws ResourceError `invalid` for bytes that are not an archive or are encrypted, `too-large` for more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number) {
@@ -114,8 +114,8 @@ function archiveIn(buffer: Buffer): Buffer {
 }
 
 /**
- * Returns an archive whose damaged directory is replaced by a new one, made from the headers of its parts. Undefined if the archive has no
- * end record (parts may then be missing), or no parts, or if the size of a part is unknown.
+ * Returns an archive whose damaged directory is replaced by a new one, made from the headers of its parts. Undefined if parts may be
+ * missing.
  */
 function withNewDirectory(buffer: Buffer): Buffer | undefined {
   const last = buffer.lastIndexOf(endRecord, undefined, 'latin1')
@@ -185,9 +185,9 @@ export function resolvePartName(part: string, target: string): string {
 export type Attributes = Readonly<Record<string, string>>
 
 /**
- * Handlers for the elements of an XML document. An element is named with the usual prefix of its namespace, whatever prefix the document
- * uses: `w:p`, `x:row`. In an unknown namespace, the prefix is `?`. An attribute has a prefix only if its namespace differs from that of
- * its element: `val` of `w:pStyle`, but `r:id`.
+ * Handlers for the elements of an XML document. An element is named with the usual prefix of its namespace: `w:p`, `x:row`. In an unknown
+ * namespace, the prefix is `?`. An attribute has a prefix only if its namespace differs from that of its element: `val` of `w:pStyle`, but
+ * `r:id`.
  */
 interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
@@ -243,14 +243,12 @@ type Namespaces = Readonly<Record<string, string>>
 const maxDepth = 1000
 
 /**
- * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused
- * unless the handlers allow it. All entities except the five that need no definition are unknown. Of the alternatives of an
- * `mc:AlternateContent`, only the first that is understood is read.
+ * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused unless the
+ * handlers allow it. Of the alternatives of an `mc:AlternateContent`, only the first that is understood is read.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */
 export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandlers): Promise<void> {
-  /** The open elements, with the namespaces that are declared in each, and whether an alternative in it has been chosen. */
   const elements: { readonly name: string; readonly namespaces: Namespaces; hasChoice: boolean }[] = []
   let skipped = 0
 
@@ -309,7 +307,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
 function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
   const declared = Object.entries(attributes).filter(([name]) => name === 'xmlns' || name.startsWith('xmlns:'))
   if (declared.length === 0) return outer
-  // Inherit from the namespaces of the parent: a copy for each element would take too long.
+  // The namespaces of the parent are inherited, because a copy for each element would take too long.
   const namespaces: Record<string, string> = Object.create(outer)
   for (const [name, value] of declared) namespaces[name.slice('xmlns:'.length)] = value
   return namespaces
@@ -333,7 +331,6 @@ function attributesOf(attributes: Attributes, element: string, namespaces: Names
   return valuesByName
 }
 
-/** A relationship of a part: its type, and the part or address that it points to. */
 interface Relationship {
   readonly id: string
   /** The last word of a type in the standard, such as `slide`, `hyperlink` or `officeDocument`; any other type as a whole. */

@@ -6,7 +6,7 @@ type Characters = (glyph: number) => string | undefined
 
 /**
  * Finds the characters of text whose font does not map codes to characters, and whose codes are numbers of glyphs. A TrueType font in the
- * file has a table of the characters of its glyphs. The fonts of Windows, if they are not in the file, have a known order of glyphs.
+ * file has a table of the characters of its glyphs. Some fonts of Windows have a known order of glyphs.
  *
  * @param count Number of characters of the page.
  */
@@ -36,7 +36,7 @@ export function createGlyphReader(pdfium: WrappedPdfiumModule, textPage: number,
 }
 
 function charactersOf(pdfium: WrappedPdfiumModule, font: number, codes: ReadonlySet<number>): Characters | undefined {
-  // The glyphs of digits and punctuation have numbers below 0x20, which are no characters of a text. Without any, the codes may be characters.
+  // The glyphs of digits and punctuation have numbers below 0x20. Without any, the codes may be characters.
   if (![...codes].some((code) => code < 0x20)) return undefined
   if (pdfium.FPDFFont_GetIsEmbedded(font) !== 1)
     return windowsFonts.test(readFontName(pdfium, font)) ? windowsCharacter : undefined
@@ -47,7 +47,7 @@ function charactersOf(pdfium: WrappedPdfiumModule, font: number, codes: Readonly
   return (glyph) => characters.get(glyph)
 }
 
-/** Font size at which widths are compared, in points. Any size will do. */
+/** Font size at which widths are compared, in points. */
 const size = 1000
 
 function readGlyphWidth(pdfium: WrappedPdfiumModule, font: number, code: number): number {
@@ -69,7 +69,6 @@ function readFontData(pdfium: WrappedPdfiumModule, font: number): Buffer {
   return Buffer.from(filled(pdfium, size + 4, (at) => pdfium.FPDFFont_GetFontData(font, at, size, at + size)))
 }
 
-/** Returns a copy of memory of PDFium, after a function has written into that memory. */
 function filled(pdfium: WrappedPdfiumModule, size: number, fill: (at: number) => unknown): Uint8Array {
   const heap = heapOf(pdfium)
   const at = heap.wasmExports.malloc(size)

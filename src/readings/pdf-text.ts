@@ -26,7 +26,7 @@ const startsWithMark = /^\p{M}/u
 /** Arabic and Hebrew letters, which are written from right to left, with the marks and spaces between them. */
 const rightToLeft = /[\p{sc=Arab}\p{sc=Hebr}][\p{sc=Arab}\p{sc=Hebr}\p{M} ]+/gu
 
-/** Returns the text of a page as PDFium orders it. Corrects mistakes that the positions of characters, or the glyphs of fonts, reveal. */
+/** Returns the text of a page as PDFium orders it, with corrections from the positions of characters and the glyphs of fonts. */
 export function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
   const heap = heapOf(pdfium)
   const count = pdfium.FPDFText_CountChars(textPage)
@@ -125,7 +125,7 @@ function isLineBelow(above: Box, below: Box): boolean {
   return above.bottom - below.top > height * linesApart && above.left < below.right && below.left < above.right
 }
 
-/** Yields the runs of Arabic or Hebrew letters that the text has in the wrong order, from left to right, as their positions show. */
+/** Yields the runs of Arabic or Hebrew letters that the text has in the wrong order, as their positions show. */
 function* turnedRuns(text: string, boxOf: (position: number) => Box): Generator<[position: number, run: string]> {
   for (const { 0: character, index } of text.matchAll(rightToLeft)) {
     const run = character.trimEnd()

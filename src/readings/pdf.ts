@@ -61,14 +61,13 @@ async function withPdf<T>(bytes: Uint8Array, work: (pdfium: WrappedPdfiumModule,
 
 /** The flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
 const unseen = 0x02 | 0x20
-/** FPDF_ANNOT_LINK and FPDF_ANNOT_POPUP, which show no text. */
 const textless = new Set([2, 16])
 /** FLAT_NORMALDISPLAY. */
 const asShown = 0
 
 /**
- * Runs work with a page, or with 0 for a damaged one. The fields of forms and the visible annotations (notes, stamps) become part
- * of the page, so that their text is text of the page.
+ * Runs work with a page, or with 0 for a damaged one. The fields of forms and the visible annotations (notes, stamps) become part of the
+ * page.
  */
 function withPage<T>(
   pdfium: WrappedPdfiumModule,
@@ -190,7 +189,7 @@ function isGarbled(text: string): boolean {
   return controls > 0 && controls >= text.replace(/\s/g, '').length * garbledShare
 }
 
-/** The resolution at which pages are drawn for OCR, and the most pixels of a picture and of one side of it: a larger page is drawn smaller. */
+/** The resolution at which pages are drawn for OCR, and the most pixels of a picture and of one side of it. */
 const drawing = { dpi: 300, pixels: 20_000_000, side: 16_000 }
 /** Units of a page are 1/72 inch. */
 const unitsPerInch = 72

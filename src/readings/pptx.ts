@@ -6,7 +6,6 @@ import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 const maxSlides = 5000
 
-/** A shape on a slide: its lines of text, or the rows of its table. */
 interface Shape {
   /** Type of the placeholder, such as `title` or `body` (`obj` if none is stated); undefined for any other shape. */
   kind: string | undefined
@@ -61,7 +60,7 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
   return { text: writer.finish(), parts: slides.length }
 }
 
-/** Whether a shape is a date, header or footer. These may be the same on every slide, so each text is written only once. */
+/** Whether a shape is a date, header or footer, whose text is written only once. */
 function isRepeated({ kind = '' }: Shape): boolean {
   return ['dt', 'ftr', 'hdr'].includes(kind)
 }

@@ -72,7 +72,6 @@ interface TokenHandler {
   readonly open: () => void
   /** Called at the end of a group. Returns whether the document continues. */
   readonly close: () => boolean
-  /** A control word or a control symbol. */
   readonly word: (name: string, value: number | undefined) => void
   /** A byte of text in the code page of its font. */
   readonly byte: (byte: number) => void
@@ -158,7 +157,6 @@ interface Field {
   before: string | undefined
 }
 
-/** The properties of a group. An inner group begins with the properties of the group around it. */
 interface Group {
   readonly destination: Destination
   readonly paragraph: Paragraph
@@ -167,7 +165,7 @@ interface Group {
   readonly font: number | undefined
   /** Whether the next `\af` names the font of the text that follows. */
   readonly isRun: boolean
-  /** Number of characters after each `\u` that old readers show in its place. They are skipped here. */
+  /** Number of characters after each `\u` that old readers show in its place, and that are skipped here. */
   readonly fallback: number
   /** In `\upr`, which holds a text once for old readers and once in Unicode (`\ud`): the destination of the Unicode text. */
   readonly unicode: Destination | undefined
@@ -220,7 +218,7 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
     write(text)
   }
 
-  /** Enters the destination that a word names. Returns whether the word needs no further handling, as no word in skipped text does. */
+  /** Enters the destination that a word names. Returns whether the word needs no further handling. */
   const enter = (name: string): boolean => {
     const optional = isOptional
     isOptional = false
@@ -310,7 +308,6 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
 
 /**
  * Returns the properties of a group that a word changes because it names a destination. `undefined`: the word may have another meaning.
- * The word `\fldrslt` begins the result of the field, and changes no property.
  *
  * @param optional Whether old readers pass over the destination (`\*`).
  */
@@ -346,7 +343,6 @@ function targetIn(instruction: string): string | undefined {
     .find((part) => part !== undefined)
 }
 
-/** Collects the fonts, and the styles of headings, that a document declares. */
 function createDeclarations() {
   const fonts = new Map<number, { name: string; codePage?: number }>()
   const levels = new Map<number, number>()

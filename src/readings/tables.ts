@@ -21,7 +21,6 @@ export function createTableStack(writer: DocumentWriter) {
     endRow: () => {
       const table = tables.at(-1)
       if (table === undefined) return
-      // A table in a cell is text of the cell.
       const outer = tables.at(-2)
       if (outer === undefined) writer.row(table.row)
       else outer.cell.push(table.row.join(' '))

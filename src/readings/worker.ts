@@ -29,8 +29,8 @@ import { createDocumentWriter } from './writer.ts'
 import { readSheetsAsCsv, readXlsx } from './xlsx.ts'
 
 /**
- * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
- * not be used again.
+ * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must not be
+ * used again.
  */
 export async function readDocument({
   format: documentFormat,
@@ -77,7 +77,6 @@ const readers: Readonly<Record<Exclude<DocumentFormat, 'pdf'>, DocumentReader>> 
   ipynb: readNotebook,
 }
 
-/** Reads plain text that has the name of a document, such as a table that was exported as `.xls`. */
 function readPlainText(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const writer = createDocumentWriter(form, limits.characters)
   writer.block(decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? '')

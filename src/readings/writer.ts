@@ -2,8 +2,8 @@ import { tooLarge } from '../core/errors.ts'
 import type { ReadingForm } from './formats.ts'
 
 /**
- * Writes a document, block by block, as plain text or as Markdown. The text of a block comes from `plain`, which escapes the characters that
- * Markdown would interpret, and from `link` and the other functions, which mark up such text.
+ * Writes a document, block by block, as plain text or as Markdown. The text of a block comes from `plain`, `link` and similar functions,
+ * which escape or mark up text.
  */
 export type DocumentWriter = ReturnType<typeof createDocumentWriter>
 
@@ -89,7 +89,6 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
       const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
       if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
     },
-    /** Writes the text of another document, which a writer of the same form has produced. */
     document: (text: string) => {
       if (text.trim() !== '') write('other', text.trimEnd())
     },
@@ -106,12 +105,10 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
   }
 }
 
-/** Returns a text on one line, with single spaces. */
 export function collapseWhitespace(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** Returns a text on one line. The wide space of Japanese stays. */
 function collapseAsciiWhitespace(text: string): string {
   return text.replace(/[ \t\n\r\f]+/g, ' ').trim()
 }

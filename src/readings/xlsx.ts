@@ -8,17 +8,14 @@ import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 /** Elements that are not part of a text: pronunciation, formulas, extensions. */
 const skipped = new Set(['x:rPh', 'x:phoneticPr', 'x:f', 'x:extLst'])
 
-/** Facts of a workbook that determine how its cells are shown. */
 interface Workbook {
   readonly strings: readonly string[]
   readonly styles: readonly CellStyle[]
   readonly since1904: boolean
 }
 
-/** Effect of a style on the value of a cell. */
 interface CellStyle {
   readonly kind: NumberKind
-  /** The name of the font, whose letters may be symbols. */
   readonly font: string
 }
 
@@ -29,7 +26,6 @@ export async function readXlsx(bytes: Uint8Array, form: ReadingForm, limits: Rea
   return { text: writer.finish(), parts }
 }
 
-/** Reads the sheets of a workbook, each as CSV. */
 export async function readSheetsAsCsv(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
   const writer = createSheetWriter(limits.characters)
   const parts = await writeSheets(bytes, limits, writer)
@@ -38,7 +34,6 @@ export async function readSheetsAsCsv(bytes: Uint8Array, limits: ReadingLimits):
 
 type Rows = Pick<DocumentWriter, 'plain' | 'heading' | 'row' | 'end'>
 
-/** Writes the sheets, and returns their number. */
 async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Rows): Promise<number> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
@@ -93,7 +88,6 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
   return strings
 }
 
-/** Reads the effect of each cell style. */
 async function readCellStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
   const styles: CellStyle[] = []
   if (part === undefined || !zip.has(part)) return styles
@@ -129,7 +123,6 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
   const address = () => {
     const { column, type, style, text } = cell
     if (text === '') return
-    // Fills the gap between two cells with empty cells.
     while (row.length < column) row.push('')
     row[column] = writer.plain(shownValue(text, type, workbook.styles[style] ?? plainStyle, workbook))
   }

@@ -26,19 +26,19 @@ export interface SkillsOptions {
   readonly log?: Log
 }
 
-/** Clients may not cache skills: these change with their files, and differ between callers. */
+/** Clients may not cache skills, because these change with their files, and differ between callers. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 /** Maximum number of skills per page, and number of characters of their entries at which a page ends. */
 const [maxPage, maxPageLength] = [100, 512 * 1024]
 
-/** Adds skills to a view: those in the given directories, as far as the view shows them. */
+/** Adds skills to a view: those in the given directories. */
 export function withSkills(view: View, options: SkillsOptions): View {
   return { ...view, skills: skillsOf(view, options) }
 }
 
 /**
- * Returns the skills (SEP-2640) in directories of a view. All files are read through the view: if a caller may not see a file, it
- * gets the skill without that file. Digests are computed from the bytes that a read returns, after redaction and decoding.
+ * Returns the skills (SEP-2640) in directories of a view. Files are read through the view: if a caller may not see a file, it gets the
+ * skill without that file. Digests are computed from the bytes that a read returns, after redaction and decoding.
  */
 export function skillsOf(view: View, options: SkillsOptions): SkillView {
   const { digests = createDigests(), log = () => {} } = options
@@ -59,7 +59,6 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
     return undefined
   }
 
-  /** Returns the files below each root, and the roots that do not answer. A missing or hidden root has no files. */
   const gather = async (signal: AbortSignal | undefined) => {
     const files: Resource[] = []
     const unavailable: string[] = []
@@ -126,7 +125,7 @@ function canonical(uri: string): string | undefined {
   }
 }
 
-/** Returns the cursor after a skill: its encoded URI. It needs no encryption: a listing shows the URI anyway. */
+/** Returns the cursor after a skill: its encoded URI. */
 function sealCursor(uri: string): string {
   return Buffer.from(JSON.stringify(['skills', uri])).toString('base64url')
 }
@@ -189,7 +188,6 @@ export function describeSkills(provider: Provider): Provider {
   }
 }
 
-/** Whether a path is that of a `SKILL.md` in a directory of the mount. */
 function isNestedSkillFile(path: string): boolean {
   return path.endsWith(`/${skillFileName}`)
 }
@@ -269,7 +267,6 @@ const files = new Map([
   ['find-and-read/references/addresses.md', { text: addresses }],
 ])
 
-/** The skills that hikidashi brings itself: how an agent searches, reads parts, and puts a context together. */
 export function ownSkillsProvider(): Provider {
   const fileAt = (path: string) => {
     const file = files.get(path)

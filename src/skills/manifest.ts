@@ -11,10 +11,8 @@ import { readContentBytes } from '../wrap/part.ts'
 /** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */
 export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
 
-/** Limits of one walk through the directories of skills. */
 const walkLimits = { directories: 2000, files: 50_000, depth: 16 } as const
 
-/** Cache of the digests of files, by their URIs and versions. */
 export interface DigestCache {
   of(file: Resource, view: View, signal: AbortSignal | undefined): Promise<Read | undefined>
 }
@@ -59,7 +57,7 @@ async function readOne(uri: string, view: View, signal: AbortSignal | undefined)
   }
 }
 
-/** Returns all files below a directory that the view shows. It reads directories as a client would. */
+/** Returns the files below a directory that the view shows. */
 export async function filesBelow(root: string, view: View, signal: AbortSignal | undefined): Promise<Resource[]> {
   const options = signal === undefined ? {} : { signal }
   const files: Resource[] = []
@@ -87,7 +85,6 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
   return files
 }
 
-/** The directory of a `SKILL.md`, without a final `/`. */
 export const directoryOf = (uri: string) => uri.slice(0, -(skillFileName.length + 1))
 
 /**
@@ -129,7 +126,6 @@ export async function skillAt(
   return { uri, frontmatter: header.frontmatter, resources }
 }
 
-/** Name of the file that makes a directory a skill. */
 export const skillFileName = 'SKILL.md'
 
 interface SkillHeader {

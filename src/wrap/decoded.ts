@@ -15,11 +15,11 @@ import {
 import { readContentBytes, readWhole, withoutPayload, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
-  /** Encodings of files, which take precedence over detection. Valid UTF-8 is read as UTF-8 nevertheless, unless the rule says `iso-2022-jp`. */
+  /** Encodings of files, which take precedence over detection, but not over valid UTF-8. */
   readonly rules?: readonly EncodingRule[]
   /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `ko`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
-  /** The largest text that is decoded, in bytes. Default 64 MiB. UTF-8 needs no decoding and has no limit. */
+  /** The largest text that is decoded, in bytes. Default 64 MiB. UTF-8 has no limit. */
   readonly maxBytes?: number
 }
 
@@ -32,16 +32,14 @@ interface DetectedEncoding {
   readonly ascii: boolean
 }
 
-/** Size of the cache of decoded text, in characters: the parts of a text are requested one after the other. */
+/** Size of the cache of decoded text, in characters: clients request a text part by part. */
 const keptCharacters = 32 * 1024 * 1024
 
 /**
- * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). `detectEncoding` detects
- * the encoding; bytes without a certain encoding stay bytes.
- *
- * The size of an entry is that of the stored bytes. The size and the ranges of a content are those of its text in UTF-8. A text
- * in another encoding is decoded as a whole: a request for a range of it gets all of it, and a text larger than `maxBytes` is
- * `too-large`. Text in UTF-8 keeps its ranges, at any size; a byte outside of any character is shown as `?`.
+ * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). Bytes without a certain encoding
+ * stay bytes. The size of an entry is that of the stored bytes; the size and the ranges of a content are those of its text in UTF-8. A text
+ * in another encoding is decoded as a whole: a text larger than `maxBytes` is `too-large`. In UTF-8, a byte outside of any character is
+ * shown as `?`.
  *
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
@@ -64,7 +62,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if (hasPlainText(content)) return marked(content)
-    // The content is too large to be examined as a whole. A part of it can still be read.
+    // The content is too large to be examined as a whole, but a part of it can be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
     const bytes = await readContentBytes(content)
@@ -78,7 +76,6 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return { ...decoded, size: Buffer.byteLength(decoded.text) }
   }
 
-  /** Returns the whole text of a resource of which a part was read. Undefined if the resource is not text. */
   const decodeAll = async (
     part: ContentMetadata,
     request: ReadRequest,
@@ -103,7 +100,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const repaired = repairPart(await readContentBytes(part), withoutPayload(part), !ascii)
     if (repaired !== undefined)
       return { ...repaired, mimeType: await findTextMimeType(provider, request.path, part.mimeType, context) }
-    // Every encoding can begin with ASCII text, so only the whole text shows its encoding.
+    // Most encodings can begin with ASCII text, so the whole text is needed.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
@@ -173,7 +170,7 @@ function versionCacheKey(
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
 
-/** Adds the encoding to a text whose stored file has a byte order mark: the text has three bytes less than the file. */
+/** Adds the encoding to a text whose stored file has a byte order mark. */
 function marked(content: Content): Content {
   if (!('text' in content)) return content
   const { size, range, text, meta } = content
@@ -229,7 +226,6 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncod
   }
 }
 
-/** Returns the listed type of a text. A provider that sees no text in a content may list it as binary. */
 async function findTextMimeType(
   provider: Provider,
   path: string,

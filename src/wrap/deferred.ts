@@ -4,17 +4,13 @@ import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
 
-/** The optional methods that a provider has. They must be known before the provider is open. */
 export interface DeferredAbilities {
-  /** Whether the provider has `watch`. */
   readonly watch: boolean
   /** Whether the provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts: boolean | 'separate'
-  /** Whether the provider has `tools`. Default false. */
   readonly tools?: boolean
   /** Whether the provider has `sees`. */
   readonly sees: boolean
-  /** Whether the provider has `parts`. Default false. */
   readonly parts?: boolean
 }
 
@@ -29,22 +25,23 @@ export interface DeferredOptions {
   readonly now?: () => number
 }
 
-/** State of the opening of a provider. `failed`: it could not be opened, and the next use after a pause tries again. */
+/** State of the opening of a provider. `failed`: it could not be opened, and a use after a pause tries again. */
 export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
 
 /** A provider that is opened at its first use. */
 export interface DeferredProvider<P extends Provider = Provider> extends Provider {
-  /** The state of the opening. Reading it opens nothing. */
   openingState(): OpeningState
-  /** Opens the provider, unless it is open. Rejects with `unavailable` if it cannot be opened, or if the last attempt failed a short time ago. */
+  /**
+   * Opens the provider, unless it is open.
+   *
+   * @throws ResourceError `unavailable` if it cannot be opened, or if the last attempt failed a short time ago.
+   */
   open(): Promise<P>
 }
 
 /**
- * A provider that is opened at its first use, once for all waiting callers. If it cannot be opened, the call is `unavailable`,
- * and a later call tries again. A caller that aborts stops waiting; the opening continues for the others.
- *
- * @param open Opens the provider.
+ * A provider that is opened at its first use, once for all waiting callers. If it cannot be opened, the call is `unavailable`, and a later
+ * call tries again. A caller that aborts stops waiting; the opening continues for the others.
  */
 export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): DeferredProvider<P> {
   const { abilities, log = () => {}, now = () => performance.now() } = options
@@ -71,7 +68,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       throw error
     }
   }
-  /** Opens the source, unless this is in progress. After a failure it is not tried again until the pause is over. */
+  /** Opens the source, unless this is in progress or a pause after a failure is not over. */
   const attempt = async (): Promise<P> => {
     if (opening === undefined) {
       if (closed) throw unavailable('The source is closed.')
@@ -95,7 +92,6 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       if (failure !== undefined) return 'failed'
       return opening === undefined ? 'closed' : 'opening'
     },
-    // Entries of an open source are passed directly, without a generator in between, which would cost time for each.
     list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
     read: async (request, context) => (opened ?? (await whenOpen(context.signal))).read(request, context),
     stat: async (path, context) => {

@@ -9,7 +9,7 @@ import { readContentBytes } from './part.ts'
 import { alternatesMeta, isTranslatable, type TranslationPath, translationPathsOf } from './translations.ts'
 
 export interface DocumentedOptions {
-  /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
+  /** Globs of the documents whose front matter is read. Listing them costs one small read for each version of each. */
   readonly frontMatter?: readonly string[]
   /**
    * Globs of the Markdown documents whose first heading becomes their title, if they have no title. Listing them costs the same as for
@@ -17,8 +17,8 @@ export interface DocumentedOptions {
    */
   readonly headings?: readonly string[]
   /**
-   * The languages of documents, as written in paths. Default `ja` and `en`; with an empty list, no document names another. Pass
-   * an empty list if access rules hide some documents, because the rules are not known here.
+   * The languages of documents, as written in paths. Default `ja` and `en`. Pass an empty list if access rules hide some documents, because
+   * the rules are not known here.
    */
   readonly languages?: readonly string[]
 }
@@ -26,9 +26,8 @@ export interface DocumentedOptions {
 const markdown = /\.(?:md|mdx|markdown)$/i
 
 /**
- * Adds the facts that documents state about themselves: title, description, priority, audience, and the same document in other
- * languages. Front matter of the documents that `frontMatter` matches gives the first four, before any rule does. A first heading
- * becomes the title of a document without one. A read names the other languages in `meta`. A priority in front matter is capped
+ * Adds the facts that documents state about themselves: title, description, priority, audience, and the same document in other languages.
+ * Front matter has precedence over rules. A first heading becomes the title of a document without one. A priority in front matter is capped
  * ({@link capClaimedPriority}), and does not lower the priority 1 of a rule.
  *
  * @throws ResourceError `invalid` for a malformed glob.
@@ -82,12 +81,11 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
   return {
     ...provider,
-    // If neither front matter nor headings are read, listings are passed through unchanged.
+    // Without front matter and headings, listings are passed through unchanged.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       const contents = await provider.read(request, context)
       const { path, range } = request
-      // Only the read of a whole document names its other languages.
       if (stat === undefined || range !== undefined || !isTranslatable(path)) return contents
       const meta = alternatesMeta(await findTwins(stat, path, languages, context), path)
       return contents.map((content) => withMeta(content, meta))

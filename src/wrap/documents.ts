@@ -26,14 +26,13 @@ export interface DocumentsOptions extends DocumentedOptions {
 }
 
 /**
- * Combines the wrappers for documents in the only order that works. From the inside out:
+ * Combines the wrappers for documents. From the inside out:
  *
- * 1. `tailed` finds the last lines in the bytes of a resource, so that the end of any log is cheap, whatever its encoding.
- * 2. `decoded` decodes text in other encodings; all wrappers after it see UTF-8.
- * 3. `documented` reads front matter and looks for translations, in decoded text.
+ * 1. `tailed` finds the last lines in the bytes of a resource.
+ * 2. `decoded` decodes text in other encodings; the wrappers after it see UTF-8.
+ * 3. `documented` reads front matter and looks for translations.
  * 4. `readable` reads documents as text. It gets the text of HTML, and the bytes of other documents.
- * 5. `through`, if something has to be removed from texts. It comes before parts are cut off, because it may not recognise half a
- *    secret. It gets the end of a text together with lines before it, which are cut off afterwards.
+ * 5. `through`, if something has to be removed from texts. It comes before parts are cut off, because it may not recognise half a secret.
  * 6. `sliced` cuts parts of the result.
  */
 export function documents(provider: Provider, options: DocumentsOptions = {}): Provider {
@@ -82,12 +81,12 @@ function mergeReadingTemplates(templates: readonly Template[]): readonly Templat
   return [...others, part]
 }
 
-/** Number of lines that are examined before the shown ones. The longest key that can be recognised has as many. */
+/** Number of lines that are examined before the shown ones. */
 const margin = 1000
 
 /**
- * Passes a tail through a wrapper together with the lines before it, and cuts these off again: without them, the wrapper could
- * not recognise a secret in whose middle the tail begins.
+ * Passes a tail through a wrapper together with the lines before it, and cuts these off again: without them, the wrapper could not
+ * recognise a secret in whose middle the tail begins.
  *
  * @param through Removes something from texts, and leaves their other lines unchanged.
  */

@@ -29,11 +29,9 @@ export type SourceOutcome = 'ok' | ErrorKind | 'ended'
 const defaults = { timeoutMs: 30_000, concurrent: 32, waiting: 256, failures: 5, pauseMs: 1000, maxPauseMs: 60_000 }
 
 /**
- * Limits requests to a source by a time-out, a semaphore and a circuit breaker, so that a source that hangs or fails affects no
- * other. After several failures in a row the breaker opens; after a pause one request tries the source.
- *
- * A refused request is `unavailable`, and says when to retry (`retryAfter`, in seconds). Only `unavailable` and time-outs count
- * as failures: "not found" is an answer.
+ * Limits requests to a source by a time-out, a semaphore and a circuit breaker. After several failures in a row the breaker opens; after a
+ * pause one request tries the source. A refused request is `unavailable`, and says when to retry (`retryAfter`, in seconds). Only
+ * `unavailable` and time-outs count as failures.
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   requireProvider('limited(provider, options)', provider)
@@ -42,11 +40,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const learn = createLearner(breaker, options)
   const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeoutMs, pauseMs)
 
-  /**
-   * Sends one request to the source. Its signal aborts when no caller waits any longer.
-   *
-   * @param continued Returns the answer whose stream continues, and calls `release` at its end; undefined for any other answer.
-   */
   const ask = async <T>(
     context: Context,
     work: (context: Context) => Promise<T>,
@@ -91,7 +84,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
-  /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
+  /** Reads under the limits. A stream continues after the answer. */
   const readResource = async (request: ReadRequest, context: Context) =>
     ask(
       context,
@@ -102,7 +95,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
           : undefined,
     )
 
-  /** Each step of a listing is a separate request: a caller that takes the entries slowly holds no slot meanwhile. */
+  /** A caller that takes the entries slowly holds no slot meanwhile, because each step of a listing is a separate request. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
     const own = followAbort(context.signal)
     const { signal } = own
@@ -156,7 +149,6 @@ function createAdmission(
   timeoutMs: number,
   pauseMs: number,
 ) {
-  /** Returns the function that releases the slot. */
   const takeSlot = async (caller: Caller): Promise<() => void> =>
     slots.take() ??
     slots.wait(caller.signal, timeoutMs, () =>
@@ -175,7 +167,7 @@ function createAdmission(
 
   return {
     takeSlot,
-    /** Called before every request to the source, except further steps of a listing. Returns the function that releases the slot. */
+    /** Called before a request to the source. Returns the function that releases the slot. */
     enter: async (caller: Caller): Promise<() => void> => {
       caller.signal.throwIfAborted()
       return requireAnswering(await takeSlot(caller))
@@ -213,7 +205,6 @@ function limitedVerbs(provider: Provider, ask: RunWithinLimits, askLong: RunWith
 const retryLaterError = (message: string, waitMs: number) =>
   unavailable(message, { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) })
 
-/** Creates the function that records each answer of a source, or the error instead. */
 function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {
   const { log = () => {}, observe = () => {} } = options
   let failing: string | undefined
@@ -242,7 +233,7 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
   return Object.assign(learn, { failing: () => failing })
 }
 
-/** Times the steps one after the other with one timer, because there may be very many. */
+/** Times the steps one after the other with one timer. */
 function createStopwatch(timeoutMs: number, own: AbortController) {
   const { signal } = own
   let start: number | undefined

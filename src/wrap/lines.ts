@@ -18,7 +18,6 @@ import {
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 
-/** Bytes of the requested lines gathered so far. */
 interface Gathered {
   readonly pieces: Buffer[]
   length: number
@@ -28,8 +27,8 @@ interface Gathered {
 }
 
 /**
- * Reads lines by counting newlines from the beginning of the resource, or from where an earlier read of the same version
- * left off. A line ends with its `\n`, so that the parts of a text make up the text.
+ * Reads lines by counting newlines from the beginning of the resource, or from where an earlier read of the same version left off. A line
+ * includes its `\n`.
  *
  * @param limit Maximum number of bytes of an answer. A line longer than this is cut, and its rest is the next part, in bytes.
  */
@@ -95,7 +94,7 @@ interface Scan {
   cut: boolean
 }
 
-/** Counts the lines of a chunk, and gathers those that are requested. It stops after the last of them. */
+/** Counts the lines of a chunk, and gathers those that are requested. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartRequest, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
   // The first chunk begins after a byte order mark, which is not part of the text.
@@ -119,9 +118,7 @@ function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }
   scan.ended = chunk.final && scan.at === from + bytes.length
 }
 
-/**
- * Adds a piece of a line. Returns false at the limit: the gathered bytes then end with a whole line, or within the first line.
- */
+/** Adds a piece of a line. Returns false at the limit. */
 function addLinePiece(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
   const fits = gathered.length + piece.length <= limit
   if (!fits && gathered.lines > 0) return false
@@ -200,13 +197,13 @@ export function createPositionCache(first: number) {
         index: first,
         at: 0,
       },
-    /** Without a version, a position cannot be cached. */
+    /** Without a version, a position is not cached. */
     set: (key: string, position: LinePosition): void => {
       if (position.version === undefined) return
       const positions = resources.get(key) ?? []
       const same = positions[0]?.version === position.version ? positions : []
       if ((same.at(-1)?.index ?? first) < position.index) same.push(position)
-      // Drop every second position. The search for a line then begins up to twice as far before it.
+      // Drop every second position. The search for a line then begins farther before it.
       resources.set(key, same.length > maxPositions ? same.filter((_, i) => i % 2 === 1) : same)
     },
     forget: resources.delete,

@@ -9,7 +9,6 @@ export interface LinkedOptions {
    * is the rest.
    */
   readonly link: string
-  /** Whether a path gets no link. Default: every path gets one. */
   readonly except?: (path: string) => boolean
 }
 

@@ -24,15 +24,13 @@ export interface PartFacts {
   readonly next?: string
 }
 
-/** The key of {@link PartFacts} in `_meta`. */
 export const partKey = metaKeys.part
 
-/** Returns the parameter that requests `count` lines or bytes from `first` on; without a count, all of them. */
 export function formatPart(unit: 'lines' | 'bytes', first: number, count: number | undefined): string {
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
 }
 
-/** Returns the error for a wrong range. Show the right form in the message. */
+/** Returns the error for a wrong range. The message must show the right form. */
 export function invalidRangeError(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
   return invalid(message, 'range', detail)
 }
@@ -44,18 +42,16 @@ export interface TailFacts {
   /** Whether there are lines before these. */
   readonly earlier: boolean
   /**
-   * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete.
-   * `shown`: it was not.
+   * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete. `shown`:
+   * it was not.
    */
   readonly unfinished?: 'left-out' | 'shown'
 }
 
-/** The key of {@link TailFacts} in `_meta`. */
 export const tailKey = 'dev.hikidashi/tail'
 
 const name = 'tail'
 
-/** Maximum number of lines of a request. */
 export const maxTailLines = 100_000
 
 /**
@@ -71,7 +67,6 @@ export function tailIn(params: Params): number | undefined {
   return count
 }
 
-/** Returns the error for a wrong parameter `tail`. */
 export function invalidTailError(message: string): ResourceError {
   return invalid(message, 'parameter', { parameter: name })
 }
@@ -88,7 +83,6 @@ export function withoutPosition({ range, size, meta, ...facts }: ContentMetadata
   return { ...facts, meta: Object.fromEntries(otherFacts) }
 }
 
-/** A chunk of a resource; chunks come in order. */
 export interface Chunk {
   readonly bytes: Buffer
   /** Byte offset of the chunk in the resource. */
@@ -98,7 +92,6 @@ export interface Chunk {
   readonly facts: ContentMetadata
 }
 
-/** Thrown if a resource changes during a read: the reader then begins again. No caller of a wrapper gets this error. */
 export class ChangedError extends Error {
   constructor() {
     super('The resource changed while it was read. Try again.')
@@ -107,11 +100,11 @@ export class ChangedError extends Error {
 }
 
 /**
- * Reads a resource in order from about `start`, in chunks of about `length` bytes, whatever its provider can do: by ranges,
- * as a stream, or as a whole. The first chunk begins at 0 where the provider knows no ranges.
+ * Reads a resource in order from about `start`, in chunks of about `length` bytes, by ranges, as a stream, or as a whole. The first chunk
+ * begins at 0 where the provider knows no ranges.
  *
- * @throws {@link ChangedError} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that
- * has several contents.
+ * @throws {@link ChangedError} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that has several
+ *   contents.
  */
 export async function* chunksOf(
   provider: Provider,
@@ -205,7 +198,7 @@ function wholeFactsOf(content: Content): ContentMetadata {
   return { ...facts, ...(range === undefined && { size: content.size ?? contentLength(content) }) }
 }
 
-/** Whether bytes of a resource are text, judged by its type and the bytes. They may begin or end within a character. */
+/** Whether bytes of a resource are text, by its type and the bytes. They may begin or end within a character. */
 export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentMetadata): boolean {
   if (/^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|zip|gzip|pdf)$)/.test(mimeType))
     return false

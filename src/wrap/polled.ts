@@ -17,11 +17,9 @@ export interface PolledOptions {
 const principal = { id: 'hikidashi-poll', roles: [] }
 
 /**
- * Adds `watch` to a source without it, by polling: it lists the source periodically, and compares the version of each entry, or
- * else its size, time and title. A change is reported after about one interval and the time of one listing at the latest.
- *
- * While the source does not answer, the interval doubles each time. When it answers again, its entries are compared with those
- * before. A source with `watch` stays unchanged.
+ * Adds `watch` to a source without it, by polling: it lists the source periodically, and compares the version of each entry, or else its
+ * size, time and title. While the source does not answer, the interval doubles each time. When it answers again, its entries are compared
+ * with those before. A source with `watch` stays unchanged.
  */
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
   if (provider.watch !== undefined) return provider
@@ -70,7 +68,7 @@ interface PollerOptions<T> {
   readonly intervalMs: number
   /** Longest pause while the source does not answer, in milliseconds: each pause is twice the one before. Default ten intervals. */
   readonly maxIntervalMs?: number
-  /** Waits for a pause, or less if something hints at a change. Default: waits for the whole pause. */
+  /** Waits for a pause, or less if something hints at a change. Default: the whole pause. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
   /** Throws ResourceError if the source does not answer: the pauses then become longer. */
   look(signal: AbortSignal, before: T | undefined): Promise<T>

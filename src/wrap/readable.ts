@@ -26,7 +26,6 @@ export interface ReadableOptions {
   readonly maxBytes?: number
   /** Maximum length of the text of a document, in characters. Default 8,000,000. */
   readonly maxCharacters?: number
-  /** Time-out of one document, in milliseconds. Default `workerLimits.documents`: 20,000. */
   readonly timeoutMs?: number
   /** Maximum memory of the worker, in MiB, in addition to that of PDFium (at most 256). Default `workerLimits.documents`: 256. */
   readonly memoryMb?: number
@@ -38,11 +37,9 @@ export interface ReadableOptions {
 
 /** Facts in the `_meta` of a document that has readings, and of a reading. */
 export interface ReadingFacts {
-  /** Forms of the document: values of `?as=`. */
   readonly forms?: readonly ReadingForm[]
   /** The MIME type of the document that this is a reading of. */
   readonly of?: string
-  /** Number of pages, slides or sheets. */
   readonly parts?: number
   /** Number of pages that hold only pictures or unreadable text, and are not read. */
   readonly pictures?: number
@@ -52,7 +49,6 @@ export interface ReadingFacts {
   readonly waiting?: true
 }
 
-/** The key of {@link ReadingFacts} in `_meta`. */
 export const readingKey = metaKeys.reading
 
 const template: Template = {
@@ -71,7 +67,7 @@ const unpackedPerByte = 8
 /** Maximum length of all cached texts, in characters: clients request a reading part by part. */
 const keptCharacters = 16 * 1024 * 1024
 
-/** How long a document that exceeded time or memory is not tried again, in milliseconds: it would delay the others. */
+/** How long a document that exceeded time or memory is not tried again, in milliseconds. */
 const hopelessMs = 10 * 60_000
 
 type ReadContent = Content & { readonly text: string }
@@ -79,14 +75,9 @@ type ReadContent = Content & { readonly text: string }
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly ReadingForm[]
 
 /**
- * Adds readings to documents of every {@link DocumentFormat}: `?as=text`, and `?as=markdown` for all but PDF. A text file is its
- * own reading.
- *
- * A worker thread reads the documents one after the other, within limits of size, memory and time. It loads the libraries at the
- * first request. A document that crashes the worker fails only its own request. The size of a reading is that of its text; its
- * version is that of the document.
- *
- * Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`) and `too-large`.
+ * Adds readings to documents of every {@link DocumentFormat}: `?as=text`, and `?as=markdown` for all but PDF. A worker thread reads the
+ * documents one after the other, within limits of size, memory and time. The size of a reading is that of its text; its version is that of
+ * the document. Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider, scans } = options
@@ -156,7 +147,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const entry = await provider.stat?.(request.path, context)
     const format = documentFormatOf(request.path, entry?.mimeType)
     if (format !== undefined) return [await readAs(form, format, whole, entry?.version, context)]
-    // The format may only be visible in the bytes. Text needs no reading, and keeps its ranges.
+    // The bytes may show the format. Text needs no reading.
     const contents = await provider.read(request, context)
     const [content] = contents
     const documentFormat = content === undefined ? undefined : documentFormatOf('', content.mimeType)
@@ -205,7 +196,6 @@ interface ScanReaderOptions {
   readonly provider: Provider
   readonly scans: ScanQueue | undefined
   readonly maxBytes: number
-  /** Runs a job of the worker on a PDF, after the readings that wait. */
   readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
 }
 
@@ -234,7 +224,10 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
   })
 
   return {
-    /** Returns what has been read of a document that waits for OCR, or throws if nothing has been read. Undefined: the document does not wait. */
+    /**
+     * Returns what has been read of a document that waits for OCR, or throws if nothing has been read. Undefined: the document does not
+     * wait.
+     */
     begun: (key: string): ReadContent | undefined => {
       const scan = unfinished.get(key)
       if (scan === undefined || scans?.isWaiting(scan.bytesKey) !== true) return undefined
@@ -272,7 +265,6 @@ function isForm(form: string): form is ReadingForm {
   return forms.includes(form)
 }
 
-/** Marks a document that has readings. */
 function withForms(content: Content, path: string): Content {
   const format = documentFormatOf(content.path ?? path, content.mimeType)
   if (format === undefined) return content

@@ -38,8 +38,8 @@ import { tailed } from './tailed.ts'
 
 export interface RedactedOptions {
   /**
-   * `mask`: each secret is replaced by `[redacted]`. `withhold`: a content with a secret is not shown at all. `off`: nothing is
-   * removed. Default `mask`.
+   * `mask`: each secret is replaced by `[redacted]`. `withhold`: a content with a secret is not shown. `off`: nothing is removed. Default
+   * `mask`.
    */
   readonly mode?: 'mask' | 'withhold' | 'off'
   /** Key of the version hashes. Replicas share it. Default: a random key per process. */
@@ -49,27 +49,23 @@ export interface RedactedOptions {
   /** Globs of paths: a matching file is scanned like others, although it has the name of a credentials file. */
   readonly except?: readonly string[]
   readonly log?: Log
-  /** Scans contents, in a worker. By default the one of this process. */
   readonly redactor?: Redactor
-  /** Layers that are left out, only by tests that show that each is needed. */
+  /** Layers that are left out, for tests. */
   readonly without?: readonly DetectionLayer[]
 }
 
 /**
- * Removes the secrets from everything that a provider returns: contents, titles, descriptions, metadata, completions.
- *
- * Each secret is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, because both
- * reveal facts about the secret. An entry with a secret in its path looks missing. Texts are scanned as a whole, or in
- * overlapping windows, before a part is cut off: put this wrapper inside `sliced`, and outside decoding wrappers. A content that
- * cannot be scanned is withheld, with a text that says so. docs/redaction.md lists the secrets that are found and those that are
- * not.
+ * Removes the secrets from what a provider returns: contents, titles, descriptions, metadata, completions. Each secret is replaced by
+ * `[redacted]`. Sizes are left out, and versions are hashed with a key, because both reveal facts about the secret. An entry with a secret
+ * in its path looks missing. Put this wrapper inside `sliced`, and outside decoding wrappers. A content that cannot be scanned is withheld,
+ * with a text that says so. docs/redaction.md lists the secrets that are found and those that are not.
  *
  * @throws ResourceError `invalid` (reason `configuration`) for another mode, and for a malformed glob.
  */
 export function redacted(inner: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
   if (mode === 'off') return inner
-  // Without the parts of entries, which the source yields unredacted.
+  // The parts of entries are left out, because the source yields them unredacted.
   const { parts: _, ...provider } = inner
   if (mode !== 'mask' && mode !== 'withhold')
     throw invalid('"redact" must be "mask", "withhold" or "off".', 'configuration')
@@ -79,10 +75,7 @@ export function redacted(inner: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
-  /**
-   * Throws the error of a read of a whole resource. If parts of it cannot be read either, the error gets the reason `withheld`, and so no
-   * link to the content.
-   */
+  /** Throws the error of a read of a whole resource. If parts of it cannot be read either, the error gets the reason `withheld`. */
   const refused = async (error: unknown, request: ReadRequest, context: Context): Promise<never> => {
     if (!isResourceError(error, 'too-large') || isOverReadLimit(error)) throw error
     const isInParts = async () =>
@@ -163,7 +156,6 @@ async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerat
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }
 
-/** A part that prompts and results of tools can have. */
 type SourcePart = Exclude<ToolPart, { readonly link: ToolLink }>
 
 /** Returns a function that removes secrets from a part. It returns undefined for a part with a secret in its path. */
@@ -181,7 +173,7 @@ function partCleaner(cleaner: Cleaner, seal: Seal) {
   }
 }
 
-/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
+/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are redacted elsewhere. */
 function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
   const cleanPart = partCleaner(cleaner, seal)
   const { complete } = prompts
@@ -195,7 +187,6 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
     get: async (request, context) => {
       if (isSecretPath(request.path)) throw notFound('a secret in the path')
       const { description, messages } = await prompts.get(request, context).catch((error: unknown) => {
-        // The message of an error may quote another server, so secrets are removed from it.
         if (!isResourceError(error, 'invalid')) throw error
         throw new ResourceError('invalid', redactPhrase(error.message), error.detail)
       })
@@ -228,7 +219,7 @@ function cleanFacts({ title, description, meta, arguments: declared, ...rest }: 
 /** Returns tools with secrets removed from their descriptions, schemas and results. */
 function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
   const cleanPart = partCleaner(cleaner, seal)
-  /** Scans JSON as a text of its own, too: a secret may be found only together with the key beside it. */
+  /** Scans JSON as a text of its own, too, because a secret may be found only together with the key beside it. */
   const cleanStructured = async (value: Readonly<Record<string, unknown>>, path: string, signal: AbortSignal) => {
     const text = JSON.stringify(value)
     const clean = await cleaner.whole({ text, mimeType: 'application/json' }, `${path}.json`, signal)

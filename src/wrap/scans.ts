@@ -9,16 +9,14 @@ import { onlyPicturesMessage, type Picture, type Reading, scanFault } from '../r
 
 /** A program that reads the text in pictures. */
 export interface PictureReader {
-  /** Returns why it cannot read now, as a sentence for the log. Undefined: it can. */
   missing(signal: AbortSignal): Promise<string | undefined>
   /** @throws ResourceError `unavailable` if it fails or exceeds a limit. */
   read(picture: Picture, signal: AbortSignal): Promise<string>
 }
 
-/** Results of OCR that outlive the process, by the content of the document and the settings of OCR. */
+/** Results of OCR that outlive the process. */
 export interface KeptScans {
   get(key: string): Promise<ScanReading | undefined>
-  /** @param path The path of the document, from which redaction knows what kind of text it is. */
   put(key: string, path: string, reading: ScanReading): Promise<void>
 }
 
@@ -62,7 +60,6 @@ const [failedMs, missingMs] = [10 * 60_000, 60_000]
 const [maxFailures, tries] = [3, 2]
 const noText = '(OCR has found no text on this page.)'
 
-/** Resolves when the last OCR has ended: the whole process reads one document at a time. */
 let last: Promise<unknown> = Promise.resolve()
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const turn = last.then(work)
@@ -70,7 +67,7 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return turn
 }
 
-/** Reads scans by OCR, in the background: one document after the other, each within limits of pages and time. */
+/** Reads scans by OCR in the background, one document after the other. */
 export function createScanQueue(options: ScansOptions) {
   const { reader, maxPages = 100, timeoutMs = 600_000, kept, log = () => {} } = options
   const waiting = new Map<string, ScannedPdf>()
@@ -81,7 +78,6 @@ export function createScanQueue(options: ScansOptions) {
   let isWorking = false
   let lastAnswer: { readonly reason: string | undefined; readonly until: number } | undefined
 
-  /** Whether the program is missing. The log names a reason once. */
   const isMissing = async (): Promise<boolean> => {
     if (lastAnswer === undefined || performance.now() > lastAnswer.until) {
       const reason = await reader.missing(closing.signal)
@@ -190,7 +186,7 @@ function failedScan(): ResourceError {
   })
 }
 
-/** The hash of a content: OCR of equal contents is done once, whatever their paths. */
+/** The hash of a content: OCR of equal contents is done once. */
 function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('base64url')
 }

@@ -15,20 +15,17 @@ interface SharedOptions {
 const takeOverIntervalMs = 2000
 
 /**
- * Shares the changes of a source among replicas: each replica reports the changes that any of them sees. Only one replica at a
- * time polls a source that must be polled: the one with its lease. If that replica dies, another one takes over, and everything
- * counts as changed, because the changes in between are unknown. While the database of the replicas does not answer, each of
- * them polls.
- *
- * A source that caches copies ({@link Provider.renew}) never answers with a copy that is older than a change of which another
- * replica has notified: the log is read before each answer.
+ * Shares the changes of a source among replicas: each replica reports the changes that any of them sees. One replica at a time, the one
+ * with the lease, polls a source that must be polled. If that replica dies, another one takes over, and everything counts as changed. While
+ * the database of the replicas does not answer, each of them polls. A source that caches copies ({@link Provider.renew}) never answers with
+ * a copy that is older than a change of which another replica has notified: the log is read before each answer.
  */
 export function shared(provider: Provider, options: SharedOptions): Provider {
   const { changes, source } = options
   const { watch, renew } = provider
   const current = renew === undefined ? provider : alwaysCurrent(provider, renew, options)
   if (watch === undefined) return current
-  // Another replica may watch the source, and its changes come through the log.
+  // Another replica may watch the source, so its changes come through the log.
   const { catchUp: _, lookedAt: __, ...rest } = current
   return {
     ...rest,
@@ -67,7 +64,6 @@ export function shared(provider: Provider, options: SharedOptions): Provider {
 type Watch = NonNullable<Provider['watch']>
 
 interface Watching extends SharedOptions {
-  /** Whether the source caches copies. */
   readonly isCopied: boolean
   readonly queue: ReturnType<typeof createQueue>
   readonly signal: AbortSignal
@@ -96,7 +92,7 @@ async function watchAlways(watch: Watch, watching: Watching) {
   return { ended: follow() }
 }
 
-/** Watches the source while this replica has the lease, or while the store cannot give one. Resolves like {@link watchAlways}. */
+/** Watches the source while this replica has the lease, or while the store cannot give one. Resolves when the watch has begun. */
 async function watchInTurn(watch: Watch, watching: Watching) {
   const { changes, source, queue, signal } = watching
   let lease: SharedLease | undefined
@@ -124,7 +120,6 @@ async function watchInTurn(watch: Watch, watching: Watching) {
     await lease?.release().catch(() => {})
     lease = undefined
   }
-  /** Decides whether this replica watches. Resolves to a function that waits until the next decision. */
   const turn = async (isFirst: boolean): Promise<() => Promise<void>> => {
     const answer = await take()
     if (answer === 'taken') {
@@ -159,7 +154,6 @@ async function watchInTurn(watch: Watch, watching: Watching) {
   }
 }
 
-/** Resolves when one of two signals aborts. */
 async function untilOver(one: AbortSignal, other: AbortSignal): Promise<void> {
   const either = followAbort(one, other)
   await untilAborted(new Promise<void>(() => {}), either.signal).catch(() => {})
@@ -215,7 +209,6 @@ function alwaysCurrent(provider: Provider, renew: () => void, { changes, source 
       await follow()
       await changes.catchUp()
     } catch {
-      // The changes are unknown, so no copy may be used.
       renew()
     }
   }

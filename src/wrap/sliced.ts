@@ -29,14 +29,10 @@ const template: Template = {
 }
 
 /**
- * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0).
- *
- * A part of a text is text: byte ranges are cut at character boundaries, and report their actual range. When the
- * provider can read ranges, only the part is read, and for lines also the bytes before them, in small chunks. Each
- * answer is of one version. It has the facts of its part in `meta`, see {@link PartFacts}.
- *
- * Reads throw ResourceError `invalid` (reason `range`) for a malformed range, a range that begins after the end, and lines of
- * a resource that is not text.
+ * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0). A part of a text is text: byte
+ * ranges are cut at character boundaries, and report their actual range. Each answer is of one version, and has the facts of its part in
+ * `meta`, see {@link PartFacts}. Reads throw ResourceError `invalid` (reason `range`) for a malformed range, a range that begins after the
+ * end, and lines of a resource that is not text.
  */
 export function sliced(provider: Provider, options: SlicedOptions = {}): Provider {
   requireProvider('sliced(provider, options)', provider)
@@ -153,7 +149,7 @@ async function readBytes(
   }
 }
 
-/** Returns the query of the next part: the rest of the request, or, if the request was answered completely, as many bytes again. */
+/** Returns the query of the next part: the rest of the request, or as many bytes again. */
 function nextBytes({ last }: PartRequest, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
   if (last === undefined) return formatPart('bytes', behind, undefined)
   const rest = last - behind + 1

@@ -7,14 +7,12 @@ interface BreakerOptions {
   readonly pauseMs: number
   readonly maxPauseMs: number
   readonly now?: () => number
-  /** Returns a random number from 0 to 1. Default `Math.random`. */
   readonly random?: () => number
 }
 
 /**
  * A circuit breaker, which keeps requests away from a source that does not answer. It is closed while the source answers; open for a pause
- * after a number of failures in a row; then half open: one caller tries the source, and the others are refused until it has an answer. Times
- * are in milliseconds.
+ * after a number of failures in a row; then half open: one caller tries the source. Times are in milliseconds.
  */
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options
@@ -41,7 +39,6 @@ export function createBreaker(options: BreakerOptions) {
       until = undefined
       trying = false
     },
-    /** Reports a failure. */
     failed: (): void => {
       inRow++
       if (until === undefined && inRow < failures) return

@@ -18,7 +18,6 @@ import {
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 interface SpillOptions extends Partial<LongResultBounds> {
-  /** Address of the mount. Default `spill://results`. */
   readonly address?: string
   /** Creates the storage of the results, within the limits. By default the memory of this process. */
   readonly keptIn?: (bounds: LongResultBounds) => LongResults
@@ -26,7 +25,6 @@ interface SpillOptions extends Partial<LongResultBounds> {
   readonly now?: () => number
 }
 
-/** A kept result: the URIs of its files, and its expiry time, in milliseconds since 1970. */
 export interface KeptResult {
   readonly uris: readonly string[]
   readonly expires: number
@@ -52,7 +50,7 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
-/** Keeps long results of tools for a while, and serves them as resources, each only to the principal that called the tool. */
+/** Keeps long results of tools for a while, and serves them as resources to the principal that called the tool. */
 export function createSpill(options: SpillOptions = {}) {
   const { address, ...bounds } = { ...defaults, ...options }
   const { keptIn = (bounds: LongResultBounds) => resultsInMemory(bounds, options.now) } = options
@@ -109,11 +107,11 @@ export function createSpill(options: SpillOptions = {}) {
       const facts = { title: file.title, mimeType: file.mimeType, version: result.id }
       return [typeof body === 'string' ? { ...facts, text: body } : { ...facts, bytes: body }]
     },
-    // For a principal without results the mount looks missing, and a search over everything skips it.
+    // For a principal without results the mount looks missing.
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
       const parts = parseResultFilePath(path)
-      // Without `has`, this method cannot know whether the path exists. The other methods look for it in the store among the results of the caller.
+      // Without `has`, this method cannot know whether the path exists.
       return path === searchPath || (parts !== undefined && (has?.(owner, ...parts) ?? true))
     },
     close: () => results.close(),
@@ -121,7 +119,6 @@ export function createSpill(options: SpillOptions = {}) {
 
   return {
     address,
-    /** Serves the results as resources. */
     provider,
     /**
      * Keeps a result. Undefined if it is too large.
@@ -174,7 +171,6 @@ interface SpilledResult extends LongResult {
 
 /** Keeps long results in the memory of this process. */
 export function resultsInMemory(bounds: LongResultBounds, now: () => number = Date.now): LongResults {
-  /** The results, oldest first. */
   const results = new Map<string, SpilledResult>()
   let timer: NodeJS.Timeout | undefined
 
@@ -240,8 +236,8 @@ const limits = { most: 50, otherwise: 10 }
 const maxSnippet = 300
 
 /**
- * Finds passages in texts by the words of a query, in any script: words are matched as parts of the text, ignoring case and width.
- * The passages with the most of the words come first.
+ * Finds passages in texts by the words of a query: words are matched as parts of the text, ignoring case and width. The passages with the
+ * most of the words come first.
  *
  * @throws ResourceError `invalid` for a query without words.
  */

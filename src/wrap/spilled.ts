@@ -22,8 +22,8 @@ const sampled = 100_000
 const maxOutline = 30
 
 /**
- * Keeps long results of the tools of a provider as resources. The answer then has the outline and the beginning of the result,
- * and a link to it: the caller reads, searches or packs the parts that it needs. Short results stay unchanged.
+ * Keeps long results of the tools of a provider as resources. The answer then has the outline and the beginning of the result, and a link
+ * to it. Short results stay unchanged.
  */
 export function spilled(provider: Provider, { spill, maxTokens = 8000 }: SpilledOptions): Provider {
   const { tools } = provider
@@ -41,7 +41,7 @@ export function spilled(provider: Provider, { spill, maxTokens = 8000 }: Spilled
   }
 }
 
-/** Returns the parts that the caller may see, because the rules of the mount are not applied to a kept result. */
+/** Returns the parts that the caller may see, because the rules of the mount do not apply to a kept result. */
 function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOutcome {
   const isVisible = (part: ToolPart) => {
     if ('content' in part) return allows(part.content.path)
@@ -80,10 +80,7 @@ async function shortenOutcome(
 const tooLarge = 'It is also too large to be stored: this is its beginning. Ask the tool for less.'
 const notKept = 'It could not be stored, because the store does not answer: this is its beginning.'
 
-/**
- * Stores the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
- * caller.
- */
+/** Stores the files of a result. The tool has already run, so a store that does not answer must not fail the call. */
 async function storeResultFiles(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
   try {
     const keptResult = await spill.put(principal, files)
@@ -217,8 +214,7 @@ function withSpilledSchema(tool: ProvidedTool): ProvidedTool {
 }
 
 /**
- * Puts each member of a JSON text on its own line, without changing a value: numbers keep their digits. Then parts of it can be
- * read by lines. The text must be JSON.
+ * Puts each member of a JSON text on its own line, so that parts can be read by lines. Numbers keep their digits. The text must be JSON.
  */
 export function breakJsonIntoLines(text: string): string {
   const pieces: string[] = []
@@ -243,7 +239,7 @@ export function breakJsonIntoLines(text: string): string {
 
 /** Yields the tokens of a JSON text. An empty object or array is one token. */
 function* jsonTokensOf(text: string): Generator<string> {
-  // A string is found by its end: as a part of the expression, a long one would exceed the stack of the matcher.
+  // A long string as a part of the expression would exceed the stack of the matcher, so its end is searched separately.
   const start = /"|[{[]\s*[}\]]|[{}[\],:]|[^\s"{}[\],:]+/g
   for (let match = start.exec(text); match !== null; match = start.exec(text)) {
     if (match[0] !== '"') {
@@ -266,7 +262,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** Maximum indentation, in levels: deeper nesting would make the text far longer. */
+/** Maximum indentation, in levels. */
 const maxIndent = 20
 
 export function isJsonObjectOrArray(text: string): boolean {

@@ -38,17 +38,11 @@ const template: Template = {
 }
 
 /**
- * Lets clients read the last lines of every text of a provider: `?tail=200` is the last 200 lines.
- *
- * If the provider can read ranges, the end is read backwards, in one version, and the time does not depend on the size of the
- * resource. A last line without a newline may be incomplete. It is left out while the resource is being written to (it changed
- * within the last `settleMs`, and has other lines), and shown otherwise. `meta` says which ({@link TailFacts}), and at which
- * position the lines are (see `sliced`).
- *
- * Lines are found in the bytes, in any encoding that contains ASCII, and in UTF-16 and UTF-32 with a byte order mark. So put
- * `decoded` around this wrapper.
- *
- * Reads throw ResourceError `invalid` (reason `parameter`) for a malformed number, and for a resource that is not text.
+ * Lets clients read the last lines of every text of a provider: `?tail=200` is the last 200 lines. If the provider can read ranges, the end
+ * is read backwards, in one version. A last line without a newline may be incomplete. It is left out if the resource changed within the
+ * last `settleMs` and has other lines. `meta` has {@link TailFacts}. Lines are found in the bytes, in any encoding that contains ASCII, and
+ * in UTF-16 and UTF-32 with a byte order mark, so put `decoded` around this wrapper. Reads throw ResourceError `invalid` (reason
+ * `parameter`) for a malformed number, and for a resource that is not text.
  */
 export function tailed(provider: Provider, options: TailedOptions = {}): Provider {
   const limit = options.maxBytes ?? 1024 * 1024
@@ -97,7 +91,6 @@ function createTailContent(
   let lines = 0
   while (lines < count && from > 0) {
     const behind = behindNewline(bytes, from - newline.length, newline)
-    // Leave out a line that begins before these bytes, unless it is the only one.
     if (behind === 0 && start > first && lines > 0) break
     from = behind
     lines++
@@ -135,10 +128,8 @@ function lineTooLong(limit: number): ResourceError {
   )
 }
 
-/** The last bytes of one version of a resource. */
 interface Ending {
   readonly bytes: Buffer
-  /** Byte offset of the bytes in the resource. */
   readonly start: number
   readonly facts: ContentMetadata
   /** Whether the provider treats them as text. */
@@ -148,7 +139,6 @@ interface Ending {
   readonly newline: Newline
 }
 
-/** Bytes of a newline. In UTF-16 and UTF-32 they are two and four bytes, at a multiple of their number. */
 type Newline = Buffer
 
 const newlines = {
@@ -159,7 +149,6 @@ const newlines = {
   'utf-32be': Buffer.from([0x00, 0x00, 0x00, 0x0a]),
 } as const
 
-/** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
 const several = () => invalidTailError('The resource has several contents, so it has no last lines. Leave out ?tail.')
 
@@ -231,7 +220,7 @@ async function readBackwards(
   }
 }
 
-/** Reads the whole resource and keeps its end. Used when the size is unknown, so that counting back is impossible. */
+/** Reads the whole resource and keeps its end, because the size is unknown. */
 async function readThrough(
   provider: Provider,
   request: ReadRequest,
@@ -252,7 +241,6 @@ async function readThrough(
   return { bytes, start, facts, text: isTextPart(bytes, facts), first: 0, newline }
 }
 
-/** Returns the offset after the last newline before an index; 0 when there is none. */
 function behindNewline(bytes: Buffer, before: number, newline: Newline): number {
   for (let at = before - newline.length; at >= 0; at--) {
     at = bytes.lastIndexOf(newline, at)

@@ -11,8 +11,8 @@ export interface TranslationPath {
 }
 
 /**
- * Returns the possible paths of the same document in other languages: `README.md` and `README.ja.md`, `README_JA.md` or
- * `README-ja.md`, `docs/ja/x.md` and `docs/en/x.md` or `docs/x.md`. None of them need exist.
+ * Returns the possible paths of the same document in other languages: `README.md` and `README.ja.md`, `README_JA.md` or `README-ja.md`,
+ * `docs/ja/x.md` and `docs/en/x.md` or `docs/x.md`. None of them need exist.
  *
  * @param languages Language tags as file names have them, in lower case: `ja`, `zh-cn`.
  */
@@ -67,7 +67,6 @@ export function isTranslatable(path: string): boolean {
   return texts.test(path) || documentFormatOf(path, undefined) !== undefined
 }
 
-/** The key in `_meta` of the same document in other languages. */
 export const alternatesKey = 'dev.hikidashi/alternates'
 
 /** Returns metadata that names the translations of the document at a path, by relative references from its URI. Empty without translations. */

@@ -2,10 +2,8 @@ import { formatCellText, formatNumber, type NumberKind } from '../number-formats
 import { decodeSymbols } from '../symbols.ts'
 import type { DocumentWriter } from '../writer.ts'
 
-/** Effect of a style on the value of a cell. */
 export interface CellStyle {
   readonly kind: NumberKind
-  /** The name of the font, whose letters may be symbols. */
   readonly font: string
 }
 
@@ -25,7 +23,6 @@ const errors: Readonly<Record<number, string>> = {
 
 const maxColumns = 16_384
 
-/** Collects the cells of a sheet, in any order, and writes them as rows. */
 export function createCells(writer: Pick<DocumentWriter, 'plain' | 'row' | 'end'>) {
   const rows = new Map<number, Map<number, string>>()
   let last = -1

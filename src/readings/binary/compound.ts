@@ -1,9 +1,7 @@
 import { tooLarge } from '../../core/errors.ts'
 import { unreadableError } from '../formats.ts'
 
-/** A folder of a compound file. Names are compared without regard to case. */
 export interface Storage {
-  /** The names of the storages in it, in the order of the file. */
   readonly storages: readonly string[]
   /** Whether the folder has a stream of this name. */
   readonly has: (name: string) => boolean
@@ -11,7 +9,7 @@ export interface Storage {
   /**
    * The bytes of a stream; `undefined` if the folder has no stream of this name.
    *
-   * @throws ResourceError `invalid` for a damaged stream, `too-large` if all streams that were read have too many bytes.
+   * @throws ResourceError `invalid` for a damaged stream, `too-large` if the streams that were read have too many bytes together.
    */
   readonly stream: (name: string) => Buffer | undefined
 }
@@ -30,11 +28,6 @@ export function isCompoundFile(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 8)).toString('hex') === signature
 }
 
-/**
- * Opens a compound file ([MS-CFB]) in memory.
- *
- * @param limit Maximum size of all streams that are read, together, in bytes.
- */
 export function openCompoundFile(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (!isCompoundFile(file) || file.length < headerBytes) throw damaged('it is not a compound file')

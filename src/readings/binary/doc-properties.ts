@@ -108,7 +108,6 @@ export interface ParagraphProperties {
   /** Number of the paragraph's list in the table of uses (see {@link createNumbering}). */
   readonly list?: number
   readonly depth?: number
-  /** Level of a heading, from 0; 9: none. */
   readonly level?: number
 }
 
@@ -124,7 +123,6 @@ function changedProperties(base: ParagraphProperties, bytes: Buffer): ParagraphP
   return properties
 }
 
-/** The properties of a paragraph: those of its style, and its own. */
 export function paragraphProperties(
   run: FormattedRun | undefined,
   styles: readonly ParagraphProperties[],
@@ -177,7 +175,6 @@ function styleIn(data: Buffer, baseBytes: number): Style {
   }
 }
 
-/** The names of the fonts of a document, by their numbers. */
 export function readFonts(table: Buffer): readonly string[] {
   const fonts: string[] = []
   for (let at = 4; at < table.length; at += 1 + (table[at] ?? 0)) {
@@ -218,7 +215,6 @@ export function createNumbering(lists: Buffer, uses: Buffer) {
   }
 }
 
-/** Reads the levels of each list, which follow the table of lists. */
 function readLevels(table: Buffer): ReadonlyMap<number, readonly ListLevel[]> {
   const levelsByList = new Map<number, ListLevel[]>()
   const count = table.length < 2 ? 0 : table.readUInt16LE(0)

@@ -37,7 +37,6 @@ const macintosh = 256
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
-/** A part of the text that is contiguous in the file. */
 interface Piece {
   readonly start: number
   readonly end: number
@@ -303,7 +302,7 @@ function createText(writer: DocumentWriter, fonts: readonly string[]) {
       for (const field of fields) field.start = 0
       return taken
     },
-    /** Returns the text that is left at the end. The code of a field that never ends counts as text. */
+    /** Returns the text that is left at the end. */
     finish: () => text + fields.map(({ code, isCode }) => (isCode ? code : '')).join(''),
   }
 }

@@ -34,7 +34,6 @@ const id = {
 /** Types of properties: a number, a date, a text in a code page, a text in UTF-16, bytes, an object such as an attached message. */
 const [numberType, dateType, narrowType, wideType, bytesType, objectType] = [0x03, 0x40, 0x1e, 0x1f, 0x102, 0x0d]
 
-/** Opens a message of Outlook ([MS-OXMSG]). */
 export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   const root = openCompoundFile(bytes, limit)
   if (!root.has('__properties_version1.0')) throw unreadableError('The document is damaged: it contains no message.')

@@ -61,7 +61,6 @@ const damaged = (what: string) => unreadableError(`The document is damaged: ${wh
 export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   if (!isCompoundFile(bytes)) throw damaged('it is not a PowerPoint presentation')
   const file = openCompoundFile(bytes, limits.unpacked)
-  // A file for PowerPoint 95 and 97 holds the presentation twice.
   const root = file.storage('PP97_DUALSTORAGE') ?? file
   const stream = root.stream('PowerPoint Document')
   const user = root.stream('Current User')

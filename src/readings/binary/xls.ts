@@ -145,7 +145,6 @@ function readGlobals(stream: Buffer, version: number, limit: number): Workbook {
   return workbook
 }
 
-/** Type of the sheets that are source text of Visual Basic. */
 const macroModule = 6
 
 function codePageNamed(number: number): number {

@@ -17,13 +17,13 @@ import { type CleanPart, contextBytes, type TextWindow, windowBytes } from '../.
 /** Key in `_meta` of the mark that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
 
-/** Version of the redaction. Increase it whenever the same source can give another result, so that the versions of contents change. */
+/** Version of the redaction. Increase it whenever the same source can give another result. */
 const policy = 1
 
 /** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/** Creates a keyed hash: without the key it cannot be compared with the hash of a guess, and does not show that two secrets are equal. */
+/** Creates a keyed hash: without the key it cannot be compared with the hash of a guess. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -32,12 +32,12 @@ export function createSeal(key: Uint8Array, mode: string): Seal {
       .slice(0, 22)
 }
 
-/** Whether a path contains a secret. The entry is then left out, because naming it would reveal the secret. */
+/** Whether a path contains a secret. The entry is then left out. */
 export function isSecretPath(path: string): boolean {
   return /[\w-]{16}/.test(path) && findKnownTokens(path).length > 0
 }
 
-/** Returns an entry without secrets, and without the size, which would reveal their length. */
+/** Returns an entry without secrets, and without the size. */
 export function cleanEntry({ size: _, version, name, title, description, meta, ...rest }: Entry, seal: Seal): Entry {
   return {
     ...rest,
@@ -47,7 +47,7 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
   }
 }
 
-/** Returns the facts of a content without secrets, sizes and ranges: redaction changes sizes and ranges. */
+/** Returns the facts of a content without secrets, sizes and ranges. */
 export function cleanFacts(content: ContentMetadata, requested: string, seal: Seal): ContentMetadata {
   const { path, title, mimeType, version, immutable, meta } = content
   return {
@@ -97,7 +97,6 @@ const reasons: Readonly<Record<Reason, string>> = {
   crashed: 'it could not be searched for secrets.',
 }
 
-/** Returns the replacement for a withheld content. */
 function withheld(reason: Reason, { path, title }: ContentMetadata): Content {
   return {
     ...defined({ path, title }),
@@ -125,13 +124,9 @@ export interface Cleaner {
    * @param head The beginning of the table of which the content is the end.
    */
   whole(content: Content, requested: string, signal: AbortSignal, head?: string): Promise<Content>
-  /**
-   * Yields the parts of a text without secrets, from the beginning of a part on. If the text cannot be scanned further, the last value is
-   * the reason.
-   */
+  /** Yields the parts of a text without secrets. If the text cannot be scanned further, the last value is the reason. */
   parts(path: string, read: ReadPiece, from: number, signal: AbortSignal, head?: string): AsyncGenerator<Clean | Reason>
   facts(facts: ContentMetadata, requested: string): ContentMetadata
-  /** Returns the replacement for a withheld content. */
   withhold(reason: Reason, path: string, facts: ContentMetadata): Content
   isVault(path: string): boolean
 }
@@ -139,7 +134,6 @@ export interface Cleaner {
 /** Maximum size of a stream that is held in memory, in bytes. */
 const maxStreamBytes = 64 * 1024 * 1024
 
-/** Creates the cleaner of one mount, which removes secrets from entries and contents. */
 export function createCleaner(options: CleanerOptions): Cleaner {
   const { mode, seal, redactor, scrubber, except, log, without } = options
   const isExcepted = except.length === 0 ? () => false : compileGlobs(except)
@@ -208,7 +202,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   return cleaner
 }
 
-/** Returns the facts of a content; if something was removed from it (`changed`), they say so, and that it may change later. */
+/** Returns the facts of a content. With `isChanged`, they say that something was removed, and that it may change later. */
 export function factsAfterRemoval(facts: ContentMetadata, isChanged: boolean): ContentMetadata {
   if (!isChanged) return facts
   const { immutable: _, ...rest } = facts
@@ -233,19 +227,16 @@ async function readWholeStream({ stream, length }: Stream): Promise<Buffer> {
   )
 }
 
-/** Some bytes of a text, from its beginning or from a later character. */
 interface Piece {
   readonly bytes: Buffer
   /** Byte offset of the bytes in the text. */
   readonly start: number
-  /** Whether these are the last bytes. */
   readonly final: boolean
 }
 
 /** Reads approximately the bytes of a text from `start` to `end`; they may be cut within a character. */
 export type ReadPiece = (start: number, end: number) => Promise<Piece>
 
-/** A part of a text without its secrets, and the position of the next part in the text. */
 interface Clean {
   readonly text: string
   readonly next: number
@@ -254,10 +245,10 @@ interface Clean {
 }
 
 /**
- * Yields the parts of a text without their secrets, in order, from the beginning of a part. They are the same whether the whole text
- * is in memory or read chunk by chunk. A failure is yielded as the last value.
+ * Yields the parts of a text without their secrets, in order, from the beginning of a part. A failure is yielded as the last value.
  *
- * @param tableHead The beginning of a table of which the text is the end, or whether the text is a table: later windows get its beginning.
+ * @param tableHead The beginning of a table of which the text is the end, or whether the text is a table: later windows get its
+ *   beginning.
  */
 async function* cleanParts(
   readPiece: ReadPiece,
@@ -292,7 +283,6 @@ async function* cleanParts(
 /** The longest beginning of a table in which the names of its columns are searched, in bytes. */
 export const maxHeadBytes = 64 * 1024
 
-/** Reads the pieces of a content that is in memory. */
 function createMemoryReader(bytes: Buffer): ReadPiece {
   return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
 }

@@ -14,8 +14,8 @@ const maxPartBytes = 16 * 1024 * 1024
 class WholeOnlyError extends Error {}
 
 /**
- * Reads parts of texts without reading all of them: the text before a part is scanned once, and the positions of its windows are
- * cached for the version.
+ * Reads parts of texts without reading all of them: the text before a part is scanned once, and the positions of its windows are cached for
+ * the version.
  */
 export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   const checkpoints = createPositionCache(0)
