@@ -18,14 +18,11 @@ const cookie = 'hikidashi-ui'
 const secret = (): string => randomBytes(32).toString('base64url')
 
 /**
- * Makes the MCP endpoint beside a page available only to the browser that opens a session with a one-time token.
- *
- * The browser sends the token once, in a header of a POST, so the token is never in a request line, a referrer or a log. The session is
- * a cookie that scripts cannot read and that browsers do not send for requests of other sites.
- *
- * If a second browser sends the token, somebody else has seen it. The session then ends, because nobody knows who was first (RFC 6749,
- * section 4.1.2, does the same for authorization codes), and every answer 401 says `error="reused"`. The browser that has the session may
- * send the token again: the answer then has the header `Hikidashi-Session: continued`.
+ * Makes the MCP endpoint beside a page available to the browser that opens a session with a one-time token. The browser sends the token
+ * once, in a header of a POST, so the token is never in a request line, a referrer or a log. The session is a cookie that scripts cannot
+ * read and that browsers do not send for requests of other sites. If a second browser sends the token, the session ends, because nobody
+ * knows who was first (RFC 6749, section 4.1.2, does the same for authorization codes), and answers 401 say `error="reused"`. The browser
+ * that has the session may send the token again: the answer then has the header `Hikidashi-Session: continued`.
  */
 export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   const base = `/${randomBytes(16).toString('base64url')}/`

@@ -21,13 +21,12 @@ interface PageOptions {
   readonly path?: string
   /** Folder of the built page. Default: the output folder of `npm run build`. */
   readonly folder?: string
-  /** Whether the page needs a session (`hikidashi ui`): the page then does not offer its address to hosts. By default false. */
+  /** Whether the page needs a session (`hikidashi ui`). By default false. */
   readonly isPrivate?: boolean
 }
 
 type ContentCoding = 'br' | 'gzip' | 'identity'
 
-/** One served file, in every encoding that was requested so far. */
 interface Served {
   readonly type: string
   readonly headers: Readonly<Record<string, string>>
@@ -51,12 +50,12 @@ const types: Readonly<Record<string, string>> = {
 
 const compressed = /^(?:text|application\/(?:json|wasm|octet-stream)|image\/svg)/
 
-/** The document of the preview's frame. It is empty: the page writes the previewed document into it. */
+/** The document of the preview's frame. The page writes the previewed document into it. */
 const emptyFrame = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Preview</title></html>'
 
 /**
- * Quality of Brotli. The first request waits for the compression. For the 167 KB that the page loads at first, 7 takes 20 ms of CPU
- * time, 9 takes 200 ms and saves 0.1 %, and 11 takes 280 ms and saves 6 %.
+ * Quality of Brotli, because the first request waits for the compression. For the 167 KB that the page loads at first, 7 takes 20 ms of CPU
+ * time, 9 takes 200 ms and saves 0.1 %.
  */
 const brotliQuality = 7
 
@@ -64,8 +63,8 @@ const compressBrotli = promisify(brotliCompress)
 const compressGzip = promisify(gzip)
 
 /**
- * Serves the built page in the folder of the MCP endpoint: the index, the files beside it, and `frame.html`, which is empty. Serves only
- * files that exist when this function is called, by their exact names.
+ * Serves the built page in the folder of the MCP endpoint: the index, the files beside it, and `frame.html`, which is empty. Serves files
+ * that exist when this function is called.
  *
  * @throws ResourceError `invalid` when the page was not built.
  */
@@ -117,7 +116,7 @@ async function filesOf(folder: string): Promise<readonly string[]> {
   )
 }
 
-/** Writes the name of the MCP endpoint, and whether the page is private, into the index. The name needs no escaping in HTML. */
+/** Writes the name of the MCP endpoint, and whether the page is private, into the index. */
 async function readIndex(file: string, name: string, isPrivate: boolean): Promise<Buffer> {
   const text = await readFile(file, 'utf8')
   const html = text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`)
@@ -150,13 +149,12 @@ async function serveFile(file: Served, request: IncomingMessage): Promise<PageAn
   return { status: 200, headers: { ...headers, ...encoded, 'Content-Type': file.type }, body }
 }
 
-/** Compresses a file once for each encoding, and caches the result as long as the server runs. */
+/** Compresses a file once for each encoding, and caches the result. */
 function encode(file: Served, encoding: ContentCoding): Promise<Buffer> {
   const before = file.encoded.get(encoding)
   if (before !== undefined) return before
   const body = file.bytes().then((bytes) => compress(bytes, encoding))
   file.encoded.set(encoding, body)
-  // A failed read is tried again with the next request.
   body.catch(() => file.encoded.delete(encoding))
   return body
 }
@@ -178,7 +176,10 @@ function encodingFor(accepted: string | string[] | undefined): ContentCoding {
   return encodings.has('br') ? 'br' : encodings.has('gzip') ? 'gzip' : 'identity'
 }
 
-/** Headers of every file: no other origin can load it as a subresource or reach its window; it sends no referrer and cannot use the camera and the like. */
+/**
+ * Headers of the files: no other origin can load them or reach the window of the page; the page sends no referrer and cannot use the camera
+ * and the like.
+ */
 const common = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -194,7 +195,7 @@ const common = {
     .join(', '),
 } as const
 
-/** The page runs only its own scripts and styles, connects only to its own server, and turns no unchecked text into markup. */
+/** The page runs its own scripts and styles, connects to its own server, and turns no unchecked text into markup. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -212,10 +213,7 @@ const pagePolicy = [
   'trusted-types dompurify hikidashi',
 ].join('; ')
 
-/**
- * Policy of the empty frame around a previewed document, which inherits it: no script runs and nothing is fetched. Inline styles and
- * embedded images are shown.
- */
+/** Policy of the empty frame around a previewed document, which inherits it: no script runs and nothing is fetched. */
 const framePolicy = [
   "default-src 'none'",
   "style-src 'unsafe-inline'",

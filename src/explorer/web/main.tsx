@@ -48,7 +48,6 @@ const Overview = lazyComponent(async () => (await import('./home/overview.tsx'))
 const Palette = lazyComponent(async () => (await import('./palette/palette.tsx')).Palette, true)
 const Preview = lazyComponent(async () => (await import('./preview/preview.tsx')).Preview)
 
-/** The whole page: the state of the connection until there is one, then the panes. */
 function App() {
   useSignalEffect(() => {
     document.title = pageTitle()
@@ -64,7 +63,7 @@ function App() {
   )
 }
 
-/** On the left the tree, list, search or prompts; in the middle the start page or a resource, perhaps beside a second; on the right the basket. */
+/** On the left the tree, list, search or prompts; in the middle the start page or a resource; on the right the basket. */
 function Panes() {
   useEffect(startBasket, [])
   useEffect(startKeys, [])
@@ -209,7 +208,7 @@ const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
 await startSession((options) => connectToServer(endpoint, options))
 
-/** Asks the user for the access token, and holds it in memory only: never in a storage, an address or a log. */
+/** Asks the user for the access token, and holds it in memory only. */
 function createKeeper(url: string, isPrivate: boolean): Endpoint {
   let token: string | undefined
   let renewing: Promise<void> | undefined

@@ -32,7 +32,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Do not print the times of the build steps, which only distract in the output of `npm start`.
     rolldownOptions: { checks: { bundlerTimings: false } },
   },
   logLevel: 'warn',

@@ -22,11 +22,10 @@ export type TokenEncoding = (typeof tokenEncodings)[number]
 
 /** Settings that the user chooses for the assembly of a context. */
 export interface AssemblySettings {
-  /** Maximum number of tokens. */
   readonly budget: number
   readonly encoding: TokenEncoding
   readonly format: BasketFormat
-  /** Question or task of the context: excerpts are taken around its words. */
+  /** Question or task of the context. */
   readonly purpose: string
 }
 

@@ -13,7 +13,7 @@ import { t } from './words.ts'
 
 const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
-/** The export: the assembled text, copied, shown or downloaded; the manifest to make the text again; a link to the basket. */
+/** The export: the assembled text, the manifest to make the text again, and a link to the basket. */
 export function BasketExport() {
   const isBusy = useSignal(false)
   const message = useSignal('')
@@ -94,7 +94,7 @@ export function BasketExport() {
   )
 }
 
-/** Maximum number of characters that are drawn. All of the text is copied or downloaded. */
+/** Maximum number of characters that are drawn. */
 const longest = 200_000
 
 /** The beginning of the prompt that is copied or downloaded, at most {@link longest} characters. */

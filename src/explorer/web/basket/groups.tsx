@@ -17,7 +17,6 @@ interface ItemGroup {
   readonly start: number
 }
 
-/** Groups items of the same folder that follow each other. The order of the items stays, because the prompt has the same order. */
 export function groupByFolder(items: readonly PlannedItem[]): readonly ItemGroup[] {
   const groups: { folder: string; items: PlannedItem[]; start: number }[] = []
   for (const [start, item] of items.entries()) {
@@ -30,10 +29,9 @@ export function groupByFolder(items: readonly PlannedItem[]): readonly ItemGroup
   return groups
 }
 
-/** Maximum number of items of a group that is open at first. */
 const maxOpen = 50
 
-/** The items of the basket. Two or more of one folder that follow each other have a head with their number and their tokens. */
+/** The items of the basket. Items of one folder that follow each other have a head with their number and their tokens. */
 export function BasketItemList({ items }: { readonly items: readonly PlannedItem[] }) {
   return (
     <ol class="basket-items">
@@ -50,7 +48,6 @@ export function BasketItemList({ items }: { readonly items: readonly PlannedItem
 
 interface GroupProps {
   readonly group: ItemGroup
-  /** Number of items in the basket. */
   readonly all: number
 }
 

@@ -88,7 +88,7 @@ export function BasketPane() {
   )
 }
 
-/** The used share of the budget. It is exact once the server has counted the tokens of all items, and an estimate until then. */
+/** The used share of the budget: an estimate until the server has counted the tokens of all items. */
 function Sum() {
   const { tokens, over, isWhole, items } = basketPlan.value
   const usable = usableBudget(basketSettings.value.budget)

@@ -104,7 +104,7 @@ function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly lab
   const { resource, level, taken } = item
   const cost = tokenCosts.value.get(resource.uri)
   const offered = levelsOf(cost)
-  // A shared link can choose a level that the resource does not have, such as `windows` without a purpose.
+  // A shared link can choose a level that the resource does not have.
   const levels = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
   return (
     <select
@@ -130,7 +130,6 @@ const presets = [4000, 8000, 32_000, 128_000, 200_000] as const
 
 const names: Readonly<Record<BasketFormat, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
 
-/** Fields for the budget, the tokenizer, the format and the purpose of the basket. */
 export function BasketSettings() {
   const { budget, encoding, format, purpose } = basketSettings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))

@@ -34,7 +34,7 @@ const withFinalSlash = (folder: string) => (folder.endsWith('/') ? folder : `${f
 /** Number of files below each folder that was picked as a whole, by the URI with `/` at its end. */
 const wholes = signal<ReadonlyMap<string, number>>(new Map())
 
-/** Stores the number of files below folders, so that a wholly picked folder is marked as such. */
+/** Stores the number of files below folders. */
 function rememberWholes(counts: ReadonlyMap<string, number>): void {
   wholes.value = new Map([...wholes.value, ...[...counts].map(([uri, count]) => [withFinalSlash(uri), count] as const)])
 }
@@ -86,7 +86,6 @@ export function moveInBasket(uri: string, by: number): void {
   basket.value = withMovedItem(basket.value, uri, by)
 }
 
-/** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
 const maxPages = 400
 
 /** Many resources that the user is about to put into the basket. */
@@ -106,8 +105,8 @@ export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 let running: AbortController | undefined
 
 /**
- * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the user has confirmed their number, or
- * removes them.
+ * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the user has confirmed their number, or removes
+ * them.
  */
 export function togglePicked(resource: Resource): void {
   if (!isFolder(resource)) toggleFile(resource)
@@ -157,7 +156,6 @@ export function addableItems(files: readonly Resource[]) {
   const fresh = open.slice(0, Math.max(0, maxBasketItems - basket.value.length))
   const estimates = fresh.map(estimateTokens)
   return {
-    /** The resources that are not in the basket yet, up to its limit. */
     fresh,
     /** Number of resources beyond the limit. */
     tooMany: open.length - fresh.length,
@@ -171,7 +169,7 @@ export function addableItems(files: readonly Resource[]) {
 /**
  * Adds the files below a folder without a confirmation, up to the limit of the basket. Resolves to the added URIs.
  *
- * @param earlier Resolves when the preceding folders of a range have been added: they take precedence if the basket cannot hold all files.
+ * @param earlier Resolves when the preceding folders of a range have been added.
  */
 export async function addFolder(
   folder: string,

@@ -25,11 +25,10 @@ import {
 import { addToBasket, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
-/** Servers at one origin share the storage of the browser, so each has its own basket, by its path and name. */
+/** Servers at one origin share the storage of the browser, so the key has the path and the name. */
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
 export const basketSettings = signal<AssemblySettings>(readSettings())
-/** The counted tokens, by the URI of the item. */
 export const tokenCosts = signal<ReadonlyMap<string, TokenCost>>(new Map())
 const frame = signal(0)
 export const isCounting = signal(false)
@@ -47,7 +46,6 @@ export const basketPlan = computed(() =>
 
 let wasStarted = false
 
-/** Starts to store the basket, to count its tokens and to watch its items for changes. */
 export function startBasket(): void {
   if (wasStarted) return
   wasStarted = true
@@ -60,7 +58,7 @@ export function startBasket(): void {
   watchPicked()
 }
 
-/** Adds the items of a shared link once, and removes them from the permalink. */
+/** Adds the items of a shared link, and removes them from the permalink. */
 function takePicks(): void {
   const { picks } = route.value
   if (picks === undefined) return
@@ -68,7 +66,6 @@ function takePicks(): void {
   navigate({ picks: undefined, basket: '1' }, { replace: true })
 }
 
-/** Delay after the last change before the server counts (debounce), in milliseconds. */
 const debounceMs = 150
 
 let countText = ''
@@ -111,7 +108,6 @@ function countWhatIsNew(): void {
   }, debounceMs)
 }
 
-/** Retries a failed count. */
 export function countAgain(): void {
   countingError.value = undefined
   tokenCosts.value = new Map(tokenCosts.value)
@@ -187,7 +183,6 @@ export function parseStoredBasket(text: string | null): readonly BasketItem[] {
   })
 }
 
-/** Returns a basket as JSON, for the storage of the browser. */
 export function formatStoredBasket(items: readonly BasketItem[]): string {
   return JSON.stringify(
     items.map(({ resource: { uri, name, title, mimeType, size }, level }) => ({

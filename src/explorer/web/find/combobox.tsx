@@ -23,10 +23,7 @@ interface ComboboxProps {
 /** Delay before values are requested while the user types (debounce), in milliseconds. */
 const debounceMs = 150
 
-/**
- * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. When a
- * value that ends in `/` is accepted, the values below it are offered. Keys during the composition of an input method are ignored.
- */
+/** A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. */
 export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
   const id = useId()
   const { completion, active, offer } = useOffer()
@@ -159,7 +156,6 @@ function MoreValues({ values, total, hasMore }: Completion) {
 function useOffer() {
   const completion = useSignal<Completion>({ values: [] })
   const active = useSignal(-1)
-  /** A selected value stays selected if it is among the new ones. */
   const offer = (answer: Completion) => {
     const selected = completion.value.values[active.value]
     completion.value = answer
@@ -196,7 +192,7 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
 /** One variable of a template, as a field of a form. */
 export interface TemplateField {
   readonly name: string
-  /** Whether the value may be empty. Only a variable behind `?`, `&` or `;` can be left out without changing the meaning of the URI. */
+  /** Whether the value may be empty. A variable behind `?`, `&` or `;` can be left out without changing the meaning of the URI. */
   readonly isOptional: boolean
   /** Whether the variable takes several values (`{name*}`). */
   readonly isList: boolean
@@ -208,7 +204,7 @@ export interface TemplateFormModel {
   readonly fields: readonly TemplateField[]
 }
 
-/** Creates the form of a URI template. `undefined`: the template is malformed, which only a third-party server can send. */
+/** Creates the form of a URI template. `undefined`: the template is malformed. */
 export function createTemplateForm(uriTemplate: string): TemplateFormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
@@ -239,13 +235,11 @@ export function parseFieldValues(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
 
-/** Returns the values of a form as text for a permalink; undefined if all are empty. */
 export function formatFieldValues(values: FieldValues): string | undefined {
   const params = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''))
   return params.size === 0 ? undefined : params.toString()
 }
 
-/** Returns the names of the required fields that are still empty. */
 export function missingFields({ fields }: TemplateFormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
@@ -265,7 +259,6 @@ export function uriOfForm({ template, fields }: TemplateFormModel, values: Field
   return valueOr(() => template.expand(hitRows), undefined)
 }
 
-/** Returns the non-empty values of all fields except `name`, as the context for the completion of `name`. */
 export function otherValues(form: TemplateFormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {

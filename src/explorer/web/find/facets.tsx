@@ -8,7 +8,6 @@ import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { t } from './words.ts'
 
-/** Filters of a search; all of them are part of the permalink. */
 export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   const mounts = useSignal<readonly Resource[]>([])
   useEffect(() => {

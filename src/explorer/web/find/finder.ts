@@ -31,7 +31,6 @@ export interface SearchResults {
   readonly pending: number
   /** The cursors of the searches with more hits, by the address of the search. */
   readonly next: ReadonlyMap<string, string>
-  /** The searches that did not answer, with the reason. */
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
 }
 
@@ -68,9 +67,9 @@ export function searchQueryFromRoute({
 }
 
 /**
- * Queries every search, and merges the answers. A failed search does not hide the others.
+ * Queries the searches, and merges the answers. A failed search does not hide the others.
  *
- * @param before The results to extend: only the searches that have more hits are queried, from their cursors.
+ * @param before The results to extend: the searches that have more hits are queried from their cursors.
  */
 export async function querySearches(
   view: View,
@@ -193,7 +192,10 @@ export function useResults() {
     const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
-  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they are. */
+  /**
+   * Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they
+   * are.
+   */
   const follow = async (searchResults: SearchResults, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
     const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
@@ -203,7 +205,6 @@ export function useResults() {
     const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
     const visibleText = ({ hits, notes, pending }: SearchResults) => JSON.stringify([hits, notes, pending])
     const isSame = visibleText(again) === visibleText(searchResults)
-    // The user may have changed the query in the meantime.
     const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }

@@ -48,7 +48,6 @@ export function documentResource(hit: FoundHit): Resource {
   return resourceOfHit(hit, hit.document, lastBreadcrumbLabel(hit.document))
 }
 
-/** Returns the last part of a URI, decoded. */
 export function lastBreadcrumbLabel(uri: string): string {
   return breadcrumbsOf(uri).at(-1)?.label ?? uri
 }

@@ -16,7 +16,6 @@ import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
 import { t } from './words.ts'
 
-/** The hits of one file, or of one table of a database: its name, its path, and the matches. */
 export function HitGroupItem({ group: { document, hits } }: { readonly group: HitGroup }) {
   const [best] = hits
   if (best === undefined) return null
@@ -88,7 +87,6 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   )
 }
 
-/** A resource whose name or path matches the query. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
   const isOpen = (previewedHit.value ?? route.value.uri) === uri
@@ -121,7 +119,6 @@ function isCodeOf({ mimeType, document }: FoundHit): boolean {
 /** Maximum number of name matches that are shown above the hits. */
 const maxShown = 5
 
-/** How well a name matches a query, both folded: higher is better. `undefined`: neither the name nor the path matches. */
 function fitOf(query: string, name: string, path: string): number | undefined {
   const at = name.indexOf(query)
   if (at === 0) return 3000 - name.length
@@ -131,7 +128,7 @@ function fitOf(query: string, name: string, path: string): number | undefined {
   return query.includes('/') && path.includes(query) ? 800 - path.length : undefined
 }
 
-/** Subtracted from the fit of entries of git, configuration, environment and package mounts, which repeat files of other mounts. */
+/** Subtracted from the fit of entries of mounts that repeat files of other mounts, such as git. */
 const copyPenalty = 5000
 const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
@@ -172,11 +169,9 @@ function tableNameOf(rows: string): string {
 /** The hits of one document, or of one table of a database. */
 interface HitGroup {
   readonly document: string
-  /** The hits, best first. */
   readonly hits: readonly FoundHit[]
 }
 
-/** Groups the hits of one document at the position of its first hit. `isTabular`: the rows of one table of a database are one group. */
 export function groupHits(hits: readonly FoundHit[], isTabular = false): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {

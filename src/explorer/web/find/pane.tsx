@@ -43,7 +43,6 @@ export function FindPane() {
   )
 }
 
-/** The prompts of the server, or the form of the prompt in the permalink. Draws nothing if the server has no prompts. */
 function PromptsPane() {
   const { state, items, isPart, error } = prompts.value
   const isLoading = state === 'loading'

@@ -20,7 +20,7 @@ interface HitRows {
   readonly rows: Rows
 }
 
-/** The hits in one table of a database, as a table. A hit is shown as text until its rows are read, if they cannot be, or if their columns differ. */
+/** The hits in one table of a database, as a table. A hit whose rows are not read is shown as text. */
 export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
   const words = [...new Set(hits.flatMap(snippetMatches))]
   const rowsByUri = useHitRows(hits, words)
@@ -118,7 +118,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
   )
 }
 
-/** Returns the rows of hits by the URI of the hit, once they are read. Of a page of rows, only rows with one of the words are kept. */
+/** Returns the rows of hits by the URI of the hit, once they are read. Of a page of rows, the rows with one of the words are kept. */
 function useHitRows(hits: readonly FoundHit[], words: readonly string[]): ReadonlyMap<string, HitRows> {
   const [rowsByUri, setRead] = useState<ReadonlyMap<string, HitRows>>(new Map())
   const key = hits.map(({ uri }) => uri).join(' ')

@@ -16,7 +16,6 @@ import { groupHits, HitGroupItem, NameHit, nameHits } from './hit.tsx'
 import { documentResource } from './hit-link.tsx'
 import { t } from './words.ts'
 
-/** Results for the words in the permalink. Names match at once, contents are searched after a pause. */
 export function SearchPane() {
   const { q = '' } = route.value
   const { results, isBusy, growth, run } = useResults()
@@ -57,7 +56,6 @@ export function SearchPane() {
 interface ContentsProps {
   readonly results: SearchResults | undefined
   readonly isBusy: boolean
-  /** The progress of the index while it grows. */
   readonly growth: IndexingProgress | undefined
   readonly q: string
   readonly run: (before?: SearchResults) => Promise<void>
@@ -114,7 +112,6 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
   )
 }
 
-/** Loads the hits that are not shown yet, and asks whether to add the files of all hits to the basket. */
 function addAll(results: SearchResults, q: string): void {
   askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = searchQueryFromRoute(route.value)
@@ -134,7 +131,7 @@ function addAll(results: SearchResults, q: string): void {
   })
 }
 
-/** Returns a predicate: whether a note says more than the progress of the index, which is already shown while the index grows. */
+/** Returns a predicate: whether a note says more than the progress of the index. */
 function isNews(growth: IndexingProgress | undefined): (note: string) => boolean {
   return (note) => growth === undefined || !note.includes('is still being indexed')
 }
@@ -154,7 +151,7 @@ function countOf(results: SearchResults | undefined, isBusy: boolean, q: string)
     : t('hitsOf', { count: hits.length, total, files })
 }
 
-/** Previews the first hit of each search, as long as the user has opened nothing. A search without a hit previews nothing. */
+/** Previews the first hit of each search, as long as the user has opened nothing. */
 function usePeek(results: SearchResults | undefined, names: readonly Resource[]): void {
   const { uri, q = '' } = route.value
   const searched = useRef<string | undefined>(undefined)
@@ -186,7 +183,6 @@ function usePeek(results: SearchResults | undefined, names: readonly Resource[])
   )
 }
 
-/** Shows the recent searches before anything is typed. */
 function Beginning() {
   return (
     <section class="find" aria-label={t('results')}>

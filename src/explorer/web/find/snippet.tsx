@@ -24,7 +24,6 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
   )
 }
 
-/** Returns the marked words of a hit in lower case, each once. */
 export function snippetMatches({ snippet: { text, marks } }: Found): readonly string[] {
   return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
 }
@@ -160,7 +159,7 @@ function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly languag
   )
 }
 
-/** Lines of Markdown without its syntax: headings and strong words are bold, the cells of a table row are separated by dots. */
+/** Lines of Markdown without its syntax. */
 function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
   const words = snippetMatches(hit)
   const lines = hit.snippet.text.split('\n').filter((line) => line.trim() !== '' && !/^[\s|:-]+$/.test(line))

@@ -11,7 +11,6 @@ import { linkTo, navigate, previewedHit, type Route, type RouteChange, route } f
 import { liveness, requireConnection } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
-/** The head of the page: the server's name, the views, the search, the basket, the settings and the help. */
 export function Header() {
   const { server } = requireConnection()
   return (
@@ -73,14 +72,13 @@ function nameOfView(view: (typeof views)[number]): string {
   return t(view === 'templates' && requireConnection().view.prompts !== undefined ? 'prompts' : view)
 }
 
-/** The search field: names and contents are searched while the user types. */
 export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   /** The last query typed here. A different query in the permalink came from a link or from the history. */
   const typed = useRef('')
   const { q = '' } = route.value
   useEffect(() => {
-    // An effect runs after the next frame, and the user may have typed more: use the current permalink, not that of the render.
+    // The user may have typed more since the render, so use the current permalink.
     const { q: now = '' } = route.value
     if (field.current === null || now === typed.current) return
     typed.current = now

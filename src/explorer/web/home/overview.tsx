@@ -36,7 +36,6 @@ import { requireConnection } from '../state/session.ts'
 import { createWords, escapeInvisible, formatShortTime } from '../words/texts.ts'
 import { hostInstructions } from './hosts.ts'
 
-/** The start page: a search field, the mounts with their numbers of entries, recent resources, a README, and how to add the server to a host. */
 export function StartPage() {
   const { server } = requireConnection()
   treeState.value
@@ -108,7 +107,6 @@ function MountCard({
   )
 }
 
-/** The search field of the start page. Enter opens the hits, and moves the focus to the field in the head of the page. */
 function StartSearch() {
   const field = useRef<HTMLInputElement>(null)
   return (
@@ -129,10 +127,8 @@ function StartSearch() {
   )
 }
 
-/** Maximum number of resources in each of the two lists. */
 const maxRecent = 6
 
-/** The resources that changed last on the server, and those that were opened last in this browser. */
 function Recent() {
   const { server, view } = requireConnection()
   useEffect(() => {
@@ -172,7 +168,7 @@ function Recent() {
   )
 }
 
-/** The resources that changed last. Live sources and git histories are left out: their times do not show when somebody changed something. */
+/** The resources that changed last. Live sources and git histories are left out. */
 function lastChanged(resources: readonly Resource[]): readonly Resource[] {
   return resources
     .filter(
@@ -215,7 +211,6 @@ function formatFolderSummary(inside: FolderSummary | 'failed' | undefined): stri
   return folders === 0 ? t('filesOnly', { files }) : t('counts', { folders, files })
 }
 
-/** The number of documents in the index of a search, refreshed while the index grows. */
 function SearchFacts({ uri }: { readonly uri: string }) {
   const status = useSignal<SearchStatus | undefined>(undefined)
   const place = offeredSearches.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
@@ -246,7 +241,6 @@ function SearchFacts({ uri }: { readonly uri: string }) {
 /** Interval at which the status is read while the index grows, in milliseconds. */
 const growingIntervalMs = 1500
 
-/** Counts the entries on the first page of each mount that is no search, concurrently. Returns the results so far, by the URI of the mount. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
   const summaries = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
   const round = useSignal(0)

@@ -26,7 +26,6 @@ const limit = 200
 /** Number of tokens per call of `read_resource`: the maximum of the tool. Used for hosts that do not forward `resources/read`. */
 const maxTokens = 100_000
 
-/** Connects to the server through the host. The page sends every request to the host, because it has no network access. */
 export async function connectThroughHost(): Promise<PageConnection> {
   await meetHost()
   return {
@@ -78,7 +77,7 @@ function createHostView(): View {
   }
 }
 
-/** Reads with the tool `read_resource`, for hosts that do not forward `resources/read`. Binary contents are in the content blocks. */
+/** Reads with the tool `read_resource`, for hosts that do not forward `resources/read`. */
 async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<WireObject> {
   // The tool takes the range of lines or bytes as a separate argument.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
@@ -247,7 +246,7 @@ export const readStoredText: typeof import('../state/browser.ts').readStoredText
 
 export const storeText: typeof import('../state/browser.ts').storeText = () => {}
 
-/** In a host, the page keeps its history in memory, because the history of the browser belongs to the host. */
+/** In a host, the page keeps its history in memory. */
 const steps: string[] = ['#view=tree']
 let listener: (fragment: string) => void = () => {}
 
@@ -270,7 +269,6 @@ export const followSteps: typeof import('../state/browser.ts').followSteps = (fo
   follow(steps.at(-1) ?? '')
 }
 
-/** Goes to the target of a link within the page. */
 export function stepTo(fragment: string): void {
   pushStep(fragment)
   listener(fragment)
@@ -296,7 +294,7 @@ function base64Of(bytes: Uint8Array): string {
   return btoa(parts.join(''))
 }
 
-/** In a host, the page saves files only through the host, if the host supports downloads. */
+/** In a host, the page saves files through the host, if the host supports downloads. */
 export const canDownload: typeof import('../state/browser.ts').canDownload = () =>
   isObject(hostCapabilities.value.downloadFile)
 
@@ -307,5 +305,4 @@ export const download: typeof import('../state/browser.ts').download = (name, co
   requestHost('ui/download-file', { contents }).catch((error: unknown) => announce(errorSentence(error)))
 }
 
-/** In a host, a download from a URL is impossible, because the page has no network access. */
 export const downloadFrom: typeof import('../state/browser.ts').downloadFrom = () => {}

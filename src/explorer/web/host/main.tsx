@@ -36,7 +36,6 @@ import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
 
-/** The explorer inside a host: tree and search, preview and basket. */
 function App() {
   // The call of `browse` may name the URI to open first.
   useSignalEffect(() => {
@@ -91,7 +90,6 @@ function Panes() {
   )
 }
 
-/** Switches between the whole window and the conversation, if the host supports the other mode. */
 function FullscreenButton() {
   const { availableDisplayModes, displayMode } = hostContext.value
   const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'
@@ -125,7 +123,6 @@ const colours = {
   '--color-border-primary': '--line',
 } as const
 
-/** Follows theme, colours, language and size of the host. */
 function followLook(): void {
   effect(() => {
     const { theme, locale, styles } = hostContext.value
@@ -171,7 +168,6 @@ void startSession(connectThroughHost).then(() => {
   sendBasketOnChange()
 })
 
-/** The key `/` goes to the search, as on the page in a browser. */
 function followKeys(): void {
   document.addEventListener('keydown', (event) => {
     const { key, target, isComposing, ctrlKey, metaKey, altKey } = event

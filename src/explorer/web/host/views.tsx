@@ -7,7 +7,7 @@ import { BinaryPreview } from '../preview/notes.tsx'
 import { TextView } from '../preview/text.tsx'
 import { t } from '../preview/words.ts'
 
-/** In a host, time series are a table. The library that draws lines would take a tenth of the maximum size of the page. */
+/** In a host, time series are a table, because the library that draws lines would be too large for the page. */
 export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ chart: { times, series } }) => {
   const head = [t('time'), ...series.map(({ label }) => label)]
   const rows = times.map((seconds, at) => [
@@ -17,7 +17,7 @@ export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ cha
   return <DataTable rows={[head, ...rows]} />
 }
 
-/** In a host, the pages of a PDF are not drawn: its original is a hex dump. Its text is another form of the preview. */
+/** In a host, the pages of a PDF are not drawn. Its text is another form of the preview. */
 export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => (
   <BinaryPreview bytes={bytes} size={undefined} />
 )
@@ -27,7 +27,7 @@ export const HtmlPreview: typeof import('../preview/page.tsx').HtmlPreview = ({ 
   <TextView text={text} language="html" wrap={true} />
 )
 
-/** In a host, the browser matches regular expressions. RE2 would take a quarter of the maximum size of the page. */
+/** In a host, the browser matches regular expressions, because RE2 would be too large for the page. */
 export const compileFinder: typeof import('../preview/model/pattern.ts').compileFinder = (pattern) => {
   try {
     const compiled = new RegExp(pattern, 'giu')
@@ -49,12 +49,12 @@ export const compileFinder: typeof import('../preview/model/pattern.ts').compile
   }
 }
 
-/** In a host there is no room for the facets of the tree. The search has facets. */
+/** In a host there is no room for the facets of the tree. */
 export const FacetsBar: typeof import('../tree/facets-bar.tsx').FacetsBar = () => <></>
 
 /** Maximum length of Markdown that is parsed, in characters; a longer text stays plain. Parsing blocks the page, since hosts allow no worker. */
 const maxLaidOut = 100_000
-/** Maximum work for emphasis: `*` and `_` times characters, summed over blocks. The parser compares each mark with all later marks. */
+/** Maximum work for emphasis: `*` and `_` times characters, summed over blocks. */
 const maxWork = 200_000_000
 
 export const parseMarkdown: typeof import('../preview/workers.ts').parseMarkdown = async (text) =>

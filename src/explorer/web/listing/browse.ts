@@ -35,7 +35,7 @@ function bump(tick: Signal<number>): void {
 /** The directories that the user has closed in the filtered tree. */
 export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
-/** The filters of the rows as JSON. The text stays equal, so nothing is filtered again, when the user navigates with the same filters. */
+/** The filters of the rows as JSON. The text stays equal when the user navigates with the same filters. */
 const selectionKey = computed(() => {
   const own = route.value.view === 'list' ? ['in'] : []
   return JSON.stringify(route.value, ['filter', ...facets, ...own])
@@ -44,7 +44,6 @@ const selectionKey = computed(() => {
 /** Text filter and facets of the rows from the permalink; for the list also its folder. */
 export const rowFilters = computed((): RowFilters => JSON.parse(selectionKey.value) as RowFilters)
 
-/** Whether the tree shows only matches. */
 export const isFiltered = computed(() => isNarrowed(rowFilters.value))
 
 /** Whether the list is needed: it is shown, or filters the tree. */
@@ -92,7 +91,6 @@ export const listState = computed(() => {
   return { state, error, unavailable, count: columns?.resources.length ?? 0 } as const
 })
 
-/** The rows of the tree: the open nodes, or the matches of the filter. */
 export const treeRows = computed((): readonly TreeRow[] => {
   treeTick.value
   const now = browseModel.value
@@ -107,7 +105,6 @@ export const treeState = computed(() => {
   return { state, error } as const
 })
 
-/** Creates the tree and the list once there is a connection, and keeps them up to date. */
 export function startBrowse(): void {
   effect(() => {
     const now = connection.value
@@ -182,7 +179,7 @@ function createThrottle(tell: () => void): () => void {
   }
 }
 
-/** Returns a throttled function that updates the tree and the list after entries were added or removed. */
+/** Returns a throttled function that updates the tree and the list. */
 function createRefresh(forest: Forest, listed: ResourceList): (change: { readonly missed: boolean }) => void {
   let isPlanned = false
   let isRunning = false
@@ -272,7 +269,6 @@ export function breadcrumbsOf(uri: string): readonly { readonly label: string; r
 /** Number of times that a lost connection was restored. A pane that shows a failure retries when this number grows. */
 export const reconnections = signal(0)
 
-/** Retries each failed load once a lost connection is restored. */
 export function retryWhenReconnected(): void {
   let wasLost = false
   effect(() => {

@@ -5,8 +5,8 @@ import { decodeIfValid } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
- * Resources in columns, so that very many can be filtered at every key press. `resources`, `texts`, `mountAt` and `typeAt` have one item
- * for each resource, in the order of the server.
+ * Resources in columns, so that very many can be filtered at a key press. `resources`, `texts`, `mountAt` and `typeAt` have one item for
+ * each resource, in the order of the server.
  */
 export interface Columns {
   readonly resources: readonly Resource[]
@@ -20,7 +20,6 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
-/** Creates columns without resources. `add` appends resources. */
 export function createColumns(mounts: readonly Resource[]) {
   const resources: Resource[] = []
   const texts: string[] = []
@@ -92,7 +91,7 @@ export function parseSort(text: string | undefined): { readonly by: SortKey; rea
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
 }
 
-/** Returns the indexes of all rows in the order of `sort` of the permalink. Rows without a value come last in both directions. */
+/** Returns the indexes of the rows in the order of `sort` of the permalink. Rows without a value come last. */
 export function sortedIndexes(columns: Columns, sort: string | undefined): Uint32Array {
   const order = Uint32Array.from(columns.resources, (_, row) => row)
   const sorting = parseSort(sort)
@@ -129,13 +128,13 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
   return (a - b) * sign
 }
 
-/**
- * Maximum number of loaded entries of a sorted folder. A larger folder keeps the order of the server, because all entries would be sorted
- * again with each page.
- */
+/** Maximum number of loaded entries of a sorted folder. A larger folder keeps the order of the server. */
 const maxOrdered = 2000
 
-/** Sorts folders first, then by name, with numbers as numbers and without regard to case. More than {@link maxOrdered} entries keep their order. */
+/**
+ * Sorts folders first, then by name, with numbers as numbers and without regard to case. More than {@link maxOrdered} entries keep their
+ * order.
+ */
 export function sortNaturally(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries
@@ -154,7 +153,6 @@ interface ListedOptions {
   yieldToPage?(): Promise<void>
 }
 
-/** Number of resources added at once. */
 const piece = 1000
 
 export function createResourceList(view: View, options: ListedOptions) {
@@ -222,7 +220,7 @@ export function createResourceList(view: View, options: ListedOptions) {
   }
 
   return {
-    /** The listed resources. Each list is a new object, which grows while the first list is loaded. */
+    /** The listed resources. Each list is a new object. */
     get columns(): Columns {
       return columns
     },
@@ -236,7 +234,10 @@ export function createResourceList(view: View, options: ListedOptions) {
     get unavailable() {
       return unavailable
     },
-    /** Loads the list, if it is neither loaded nor loading. After a failure, loading continues where it stopped, if the cursor may still be valid. */
+    /**
+     * Loads the list, if it is neither loaded nor loading. After a failure, loading continues where it stopped, if the cursor may still be
+     * valid.
+     */
     load: () => {
       if (state === 'idle' || state === 'failed') void run(false)
     },

@@ -17,7 +17,6 @@ import { directoryMimeType, type Page, type Resource, type View } from '../../..
 import { sortNaturally } from './columns.ts'
 import { rowsOf, type TreeRow } from './rows.ts'
 
-/** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
 export type Forest = ReturnType<typeof createForest>
 
 interface ForestOptions {
@@ -34,7 +33,6 @@ interface ForestOptions {
   isOpenAtFirst?(mount: Resource): boolean
 }
 
-/** Maximum number of mounts that are listed to find out whether they are a single resource. */
 const maxLookedInto = 20
 
 export function createForest(
@@ -109,7 +107,6 @@ export function createForest(
   }
 
   return {
-    /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
     get rows(): readonly TreeRow[] {
       rows ??= rowsOf(loads.tree, isDirectory, loads.isLoading)
       return rows
@@ -123,9 +120,8 @@ export function createForest(
     get mounts() {
       return loads.tree.roots ?? []
     },
-    /** Evaluates again which mounts can be opened. */
     reconsider: tell,
-    /** Loads the mounts, and opens those that are open at first. Loaded directories stay. Never rejects: see `error`. */
+    /** Loads the mounts, and opens those that are open at first. Never rejects: see `error`. */
     start,
     open,
     close: (uri: string) => {
@@ -140,7 +136,6 @@ export function createForest(
       if (state === 'failed') void start()
       for (const [uri, { failure }] of loads.tree.folders) if (failure !== undefined) more(uri)
     },
-    /** Loads the mounts and all shown directories again. Resolves to the URIs of new and changed entries of the directories. */
     refresh: async () => {
       await start()
       const changedUris = await loads.reloadAll()
@@ -158,7 +153,6 @@ export function createForest(
   }
 }
 
-/** Loads the directories above a resource. Resolves to its path in the tree; undefined if a directory cannot be loaded. */
 async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof pathTo>[2], signal: AbortSignal) {
   for (;;) {
     const way = pathTo(loads.tree, uri, isDirectory)
@@ -173,15 +167,13 @@ async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof
 interface Loads {
   tree: Tree<unknown>
   isLoading(uri: string): boolean
-  /** Loads the next page of a directory. If a load of the directory is running, only waits for it. */
+  /** Loads the next page of a directory, or waits for a running load. */
   load(uri: string): Promise<void>
-  /** Loads as much of a directory as was loaded before. Resolves to the URIs of new and changed entries. */
   reload(uri: string): Promise<readonly string[]>
-  /** Reloads all shown directories. The others are reloaded when they are opened. */
   reloadAll(): Promise<readonly string[]>
 }
 
-/** Creates the loads of an empty tree. `load` calls `tell` at its start and its end, the reloads do not. */
+/** Creates the loads of an empty tree. */
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
@@ -192,7 +184,6 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
   const ordered = (tree: Tree<unknown>, uri: string) =>
     withFolder(tree, uri, { items: sortNaturally(folderAt(tree, uri).items) })
 
-  /** Runs a load of a directory, and keeps its failure in the tree. */
   const tracked = (uri: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> => {
     const result = work()
       .catch((failure: unknown): readonly string[] => {
@@ -249,10 +240,7 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
   return loads
 }
 
-/**
- * Returns the resource of a mount that consists of one resource with the URI of the mount. `undefined`: the mount has other resources, or
- * is a directory.
- */
+/** Returns the resource of a mount that consists of one resource with the URI of the mount; otherwise `undefined`. */
 export async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
   const { items, nextCursor } = await view.directory({ uri: mount.uri })
   if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? mount.uri) !== mount.uri) return undefined

@@ -15,18 +15,12 @@ export interface TreeRow {
   readonly level: number
   /** Position of the row among its siblings, from 1. */
   readonly position: number
-  /** Number of siblings, including the row itself; -1 while the number is unknown. */
   readonly siblings: { readonly count: number }
   readonly isDirectory: boolean
   readonly isOpen: boolean
   readonly error?: unknown
 }
 
-/**
- * Returns the rows of the mounts and of the open directories.
- *
- * @param isLoading Whether a page of a directory is being loaded.
- */
 export function rowsOf(
   tree: Tree<unknown>,
   isDirectory: CanEnter,

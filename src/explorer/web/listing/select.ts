@@ -6,7 +6,6 @@ import type { Route } from '../state/route.ts'
 import type { Columns } from './columns.ts'
 import type { TreeRow } from './rows.ts'
 
-/** Filters of rows. An undefined filter does not filter. */
 export type RowFilters = Pick<Route, 'filter' | 'in' | Facet>
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
@@ -46,7 +45,9 @@ export function parseTimeOrAge(since: string | undefined, now: number): number |
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Selects the matching rows, and counts the rows for each value of the facets. `order` has the indexes of all rows, in the wanted order. */
+/**
+ * Selects the matching rows, and counts the rows for each value of the facets. `order` has the indexes of all rows, in the wanted order.
+ */
 export function select(columns: Columns, order: Uint32Array, selection: RowFilters, now: number): SelectedRows {
   const words = splitFilterWords(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
@@ -135,8 +136,8 @@ interface Open {
 }
 
 /**
- * Returns the tree of some rows: each row with the directories above it, which are parts of its URI. All directories are open except
- * those that the user has closed, whose contents are left out.
+ * Returns the tree of some rows: each row with the directories above it, which are parts of its URI. The contents of directories that the
+ * user has closed are left out.
  *
  * @param rows Indexes of resources in the columns, in the order of the server, which keeps the entries of a directory together.
  */

@@ -14,20 +14,17 @@ export interface FolderSummary {
 
 const readmeName = /^readme(?:\.(?:md|markdown|mdx|txt|rst|adoc))?$/i
 
-/** Returns the README among resources, preferably in Markdown. */
 export function readmeIn(items: readonly Resource[]): Resource | undefined {
   const resources = items.filter(({ name, mimeType }) => mimeType !== directoryMimeType && readmeName.test(name))
   return resources.find(({ name }) => /\.m/i.test(name)) ?? resources[0]
 }
 
-/** Counts the resources of one folder, and finds its README. */
 export function summarizeFolder(items: readonly Resource[], isPart: boolean): FolderSummary {
   const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
   const readme = readmeIn(items)
   return { folders, files: items.length - folders, isPart, ...defined({ readme }) }
 }
 
-/** Summarizes the first page of a mount or folder. */
 export async function readFolderSummary(view: View, uri: string, signal: AbortSignal): Promise<FolderSummary> {
   const { items, nextCursor } = await view.directory({ uri }, { signal })
   return summarizeFolder(items, nextCursor !== undefined)

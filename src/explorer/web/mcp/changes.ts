@@ -25,17 +25,13 @@ export interface PageChange extends ViewChange {
  */
 export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
 
-/**
- * The subscriptions of the page, all over one stream. A browser opens at most six connections to a server across all tabs, and each
- * stream takes one.
- */
+/** The subscriptions of the page over one stream, because a browser opens at most six connections to a server across all tabs. */
 export interface PageSubscriptions {
   open(listener: (change: PageChange) => void): Subscription
   /** Closes the stream, as while the page is hidden. */
   pause(): void
-  /** Opens the stream again. If there was one before the pause, all listeners are notified with `missed`. */
+  /** Opens the stream again. If there was one before the pause, listeners are notified with `missed`. */
   resume(): void
-  /** Retries a lost stream at once, as when the network has come back. */
   retry(): void
   close(): void
 }
@@ -44,16 +40,14 @@ interface ChangesOptions {
   onState?(state: ChangesState): void
   /** Delays before the retries of a lost stream, in milliseconds. The last delay repeats. */
   readonly waitsMs?: readonly number[]
-  /** Time within which additions share one new stream, in milliseconds. */
   readonly joiningMs?: number
 }
 
 /** Maximum number of URIs in one subscription: the default limit of a hikidashi server. */
 const maxUris = 1000
-/** Number of URIs without a listener that even a small stream may keep: the visible rows change often, and a new stream costs more. */
+/** Number of URIs without a listener that even a small stream may keep: the visible rows change often. */
 const spareUris = 50
 
-/** Returns a function that runs `work`, one run at a time. Calls during a run cause one further run, unless `isOver`. */
 function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
   let isRunning = false
   let isAskedAgain = false
@@ -87,7 +81,7 @@ function createTimer(run: () => void, waits: readonly number[]) {
     }, wait)
   }
   return {
-    /** Whether a retry is waiting. New listeners do not shorten the delay. */
+    /** Whether a retry is waiting. */
     get isBackingOff(): boolean {
       return isBackingOff
     },
@@ -98,7 +92,6 @@ function createTimer(run: () => void, waits: readonly number[]) {
       failures++
       plan(waits[Math.min(failures, waits.length) - 1] ?? 4000)
     },
-    /** Forgets the failures. */
     reset: () => {
       failures = 0
     },
@@ -106,7 +99,6 @@ function createTimer(run: () => void, waits: readonly number[]) {
   }
 }
 
-/** Throws an error in a microtask: the browser reports it, and the caller continues. */
 function throwLater(error: unknown): void {
   queueMicrotask(() => {
     throw error

@@ -6,19 +6,15 @@ import type { PromptView, View } from '../../../core/view.ts'
 import { type ChangesState, createPageSubscriptions, type PageSubscriptions } from './changes.ts'
 import { bytesOfBase64, type Endpoint, request } from './request.ts'
 
-/** A server, as the page sees it. */
 export interface PageConnection {
   readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
-  /** The URL of the MCP endpoint. */
   readonly url: string
   /** Whether the page has its own session (`hikidashi ui`), so that no host can use the URL. */
   readonly isPrivate: boolean
-  /** Whether the server asked for a token. */
   asksToken(): boolean
   readonly view: View
   /** Changes on the server, over one stream for the whole page. Undefined if the server has no subscriptions. */
   readonly changes?: PageSubscriptions
-  /** The names of the server's tools. */
   readonly tools: ReadonlySet<string>
   /** Calls a tool, and returns its structured content. Throws if the tool fails. `onProgress` is called with the progress of a long call. */
   call(
@@ -37,7 +33,6 @@ export interface ConnectOptions {
 export async function connectToServer(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<PageConnection> {
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
-    // A server without tools does not know the method.
     request(endpoint, 'tools/list', {}).catch(fallbackTo<WireObject>({}, 'invalid')),
   ])
   const { resources, prompts } = objectOf(discovered.capabilities)

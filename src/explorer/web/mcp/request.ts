@@ -11,7 +11,6 @@ const revision = '2026-07-28'
 const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
-  /** URL of the MCP endpoint. */
   readonly url: string | URL
   /** Whether the page has its own session, which no other client can use. */
   readonly isPrivate?: boolean
@@ -34,11 +33,11 @@ const retries = 3
 let lastId = 0
 
 /**
- * Sends one request and returns the answer. Skips the notifications before the answer, except those of progress.
+ * Sends one request and returns the answer.
  *
  * @param onProgress Called with the progress of a long tool call.
  * @throws ResourceError as the server answered; `unavailable` without an answer, or with an invalid one. After an abort, the reason of
- * the signal.
+ *   the signal.
  */
 export async function request(
   endpoint: Endpoint,
@@ -62,7 +61,7 @@ export async function request(
 }
 
 /**
- * Sends one request whose answer is a stream, and yields every message on it. The last message is the answer itself.
+ * Sends one request whose answer is a stream, and yields the messages on it. The last message is the answer itself.
  *
  * @param onSign Called for each chunk that arrives, as a sign that the server is alive.
  */
@@ -209,7 +208,7 @@ const maxLength = 128 * 1024 * 1024
 /**
  * Yields the messages of an event stream (HTML, server-sent events), in order, until it ends.
  *
- * @param onSign Called for each chunk that arrives, also for comments, as a sign that the server is alive.
+ * @param onSign Called for each chunk that arrives, also for comments.
  * @throws ResourceError `unavailable` if the stream breaks off, or contains a message that is not JSON.
  */
 export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<WireObject> {

@@ -26,8 +26,8 @@ export interface PaletteOption {
 }
 
 /**
- * How well a text matches a query, both folded: higher is better, `undefined` not at all. A contiguous match comes before spread
- * letters, the beginning of a word before its middle, short texts before long ones.
+ * How well a text matches a query, both folded: higher is better, `undefined` not at all. A contiguous match comes before spread letters,
+ * the beginning of a word before its middle, short texts before long ones.
  */
 export function matchScore(query: string, text: string): number | undefined {
   if (query === '') return 0
@@ -54,7 +54,6 @@ function spreadFit(query: string, text: string): number | undefined {
   return gaps > 3 * query.length ? undefined : 500 - 10 * gaps - Math.min(90, text.length / 4)
 }
 
-/** Returns the position of the first word that begins with a character, or -1. */
 function beginningOf(character: string, text: string): number {
   let at = text.indexOf(character)
   while (at > 0 && !/[\s/._\-:]/.test(text[at - 1] ?? '')) at = text.indexOf(character, at + 1)
@@ -80,7 +79,6 @@ export function rankOptions(options: readonly PaletteOption[], query: string, mo
     .map(({ option }) => option)
 }
 
-/** Returns the actions that are possible now. */
 export function paletteActions(): readonly PaletteOption[] {
   const { uri, basket, source } = route.value
   const action = (id: string, label: string, run: () => void, detail?: string): PaletteOption => ({
@@ -172,7 +170,6 @@ export function resourceOption({ uri, title, name }: Resource): PaletteOption {
 /** Whether a typed text is a whole URI, which may have spaces and letters of every script after `//`. */
 export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/.+|\S+)$/.test(text.trim())
 
-/** Returns an option that searches for the typed text, and, if the text is a URI, one that opens it. */
 export function typedOptions(query: string): readonly PaletteOption[] {
   const text = query.trim()
   if (text === '') return []

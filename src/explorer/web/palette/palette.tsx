@@ -46,7 +46,6 @@ function CommandPalette() {
   }, [])
   useAsking(query, unlistedResources, isAsking)
 
-  // Computed only when the text or the options change, not on each arrow key, because there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
     if (text.trim() === '') return paletteActions()
@@ -137,7 +136,7 @@ const pauseMs = 150
 /** Maximum number of documents that are offered from one answer. */
 const maxAsked = 8
 
-/** Queries the server's search: it also knows contents, and names that the page has not loaded. */
+/** Queries the server's search, which also knows contents, and names that the page has not loaded. */
 function useAsking(
   query: Signal<string>,
   unlistedResources: Signal<readonly Resource[]>,
@@ -192,7 +191,6 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
 
 type HelpRow = readonly [keys: readonly string[], what: string]
 
-/** The help: tables of keys, and the switch of the single-key shortcuts. */
 function Help() {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)

@@ -10,7 +10,6 @@ import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
 import UPlot from 'uplot'
 
-/** Draws a chart into an element, and follows the width of the element. */
 function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (index: number | undefined) => void) {
   const colour = colours(box)
   const axis = { stroke: colour('--ink-2'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
@@ -54,7 +53,6 @@ function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (i
     show: (index: number, isShown: boolean) => {
       if (plot.series[index + 1]?.show !== isShown) plot.setSeries(index + 1, { show: isShown })
     },
-    /** Moves the cursor to the time with this index. */
     moveTo: (index: number) => {
       const time = chart.times[index]
       if (time !== undefined) plot.setCursor({ left: plot.valToPos(time, 'x'), top: 20 })
@@ -66,7 +64,6 @@ function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (i
   }
 }
 
-/** Name of the CSS variable with the colour of a series. */
 const colourOf = (index: number) => `--s${index % 8}`
 
 /** Minimum distance between two time labels, in pixels: it fits a date with a time, and "09:05 AM" with a gap. */
@@ -75,7 +72,6 @@ const labelSpacePx = 90
 /** Axis steps for sizes in bytes: powers of two, as in the labels. */
 const binarySteps = Array.from({ length: 60 }, (_, power) => 2 ** power)
 
-/** Returns a function that gives the current colour of a CSS variable, because a canvas does not support `light-dark()`. */
 function colours(box: HTMLElement): (name: string) => string {
   return (name) => {
     const probe = document.createElement('span')
@@ -207,7 +203,6 @@ function rangeText(times: readonly number[], locale: string): string {
 
 const isSystemDark = mediaMatches('(prefers-color-scheme: dark)')
 
-/** Whether the page is dark: a canvas does not follow the colour scheme by itself. */
 function isDark(): boolean {
   return theme.value === 'system' ? isSystemDark.value : theme.value === 'dark'
 }

@@ -118,8 +118,8 @@ function One({ reader, reading, content, parts }: OneProps) {
 }
 
 /**
- * Returns the number of the first shown line of the end of a text (`tail`). A read does not return it, so the server counts the lines of
- * the whole text. `counting`: the count is not known yet. `unknown`: the server cannot count the lines, or the URI has no `tail`.
+ * Returns the number of the first shown line of the end of a text (`tail`). The server counts the lines of the whole text. `counting`: the
+ * count is not known yet. `unknown`: the server cannot count the lines, or the URI has no `tail`.
  */
 function useTailFirst(uri: string, text: string | undefined): number | 'counting' | 'unknown' {
   const [counts, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()
@@ -161,7 +161,6 @@ function hasEnd({ uri }: PreviewReader, { part }: Props['reading']): boolean {
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
 
-/** A choice between the rendered form of a content and its source. */
 function SourceChoice({ forms: [form, source], isSource }: SourceChoiceProps) {
   const options = [['', form] as const, ['1', source] as const]
   return (
@@ -179,13 +178,11 @@ interface SourceChoiceProps {
   readonly isSource: boolean
 }
 
-/** The switch between the text of a document and its original. */
 function DocumentChoice({ reader: { uri, resource } }: { readonly reader: PreviewReader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
   return <SourceChoice forms={[t('asTextView'), original]} isSource={route.value.source === '1'} />
 }
 
-/** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */
 function decodeContent(content: ResourceContent): { readonly text?: string; readonly bytes?: Uint8Array } {
   if ('text' in content) return { text: content.text }
   if (!('bytes' in content)) return {}
@@ -221,7 +218,6 @@ interface RenderedProps {
   readonly part: PreviewPart | undefined
 }
 
-/** Renders a content in the view for its type. */
 function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps) {
   const { kind, mediaType } = shape
   if (kind === 'empty') return <p class="preview-note">{t('empty')}</p>

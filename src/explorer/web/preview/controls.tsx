@@ -38,7 +38,6 @@ export function Choice<T extends string>({ label, options, value, onChoose }: Ch
   )
 }
 
-/** The head of a table. The names of the columns must differ. */
 export function TableHead({ names }: { readonly names: readonly string[] }) {
   return (
     <thead>
@@ -53,7 +52,6 @@ export function TableHead({ names }: { readonly names: readonly string[] }) {
   )
 }
 
-/** A button that turns a setting on and off. */
 export function Toggle({
   state,
   ...named
@@ -67,7 +65,6 @@ export function Toggle({
 /** Height of a row without links and buttons, in pixels. */
 const readHeight = 24
 
-/** Maximum height of all rows, in pixels; further rows are not shown. Firefox draws no element taller than about 17 million pixels. */
 const maxRowsPx = 17_000_000
 
 /** Number of rows drawn above and below the visible ones. */
@@ -86,7 +83,7 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'>
   readonly row: (index: number) => ComponentChildren
 }
 
-/** Rows of equal height, of which only the visible ones are drawn. */
+/** Rows of equal height. The rows near the visible ones are drawn. */
 export function VirtualRows(props: Props) {
   const { count, height: rowHeight = readHeight, active, head, wide, row, class: name, ...attributes } = props
   const box = useRef<HTMLDivElement>(null)

@@ -19,11 +19,9 @@ interface Sort {
 interface TableOrProps {
   readonly rows: Rows
   readonly form: 'tree' | 'chart'
-  /** The same rows in the other form. */
   readonly drawn: ComponentChildren
 }
 
-/** Rows that the user can see as a table or in another form. */
 export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
   const options = (['table', form] as const).map((value) => [value, t(value)] as const)
@@ -37,7 +35,7 @@ export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   )
 }
 
-/** A table (ARIA grid pattern): the first of `rows` has the names of the columns. Only visible rows are drawn. A click on a name sorts by its column. */
+/** A table (ARIA grid pattern): the first of `rows` has the names of the columns. A click on a name sorts by its column. */
 export function DataTable({ rows, children }: { readonly rows: Rows; readonly children?: ComponentChildren }) {
   const head = useMemo(() => rows[0] ?? [], [rows])
   const body = useMemo(() => rows.slice(1), [rows])
@@ -160,7 +158,6 @@ function useMatches(body: Rows, sorted: readonly number[] | undefined) {
     if (rowMatches === undefined || !hides) return sorted
     return (sorted ?? Array.from(body.keys())).filter((index) => rowMatches.has(index))
   }, [body, sorted, rowMatches, hides])
-  /** The positions of the matching rows among the shown ones. */
   const places = useMemo(() => {
     if (rowMatches === undefined) return []
     return Array.from({ length: order?.length ?? body.length }, (_, row) => row).filter((row) =>
@@ -204,7 +201,6 @@ function CellText({ text, find }: { readonly text: string; readonly find: Find |
 
 interface HeadProps {
   readonly columns: readonly TableColumn[]
-  /** The widths of the columns, for CSS. */
   readonly template: string
   readonly sort: Sort | undefined
   readonly sortBy: (column: number) => void
@@ -238,7 +234,6 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
 
 interface TableColumn {
   readonly name: string
-  /** Width of the column, in multiples of the width of a digit. */
   readonly size: number
   readonly isNumeric: boolean
 }

@@ -18,7 +18,6 @@ import { t } from './words.ts'
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
 export const areDetailsShown = signal(false)
 
-/** The metadata of a resource, and the command that reads it. */
 export function Details({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
@@ -75,7 +74,6 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
   )
 }
 
-/** Other forms in which a document can be read. */
 function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const forms = readingsIn(told)
   if (forms.length === 0) return null
@@ -153,12 +151,10 @@ function isoOf(time: number): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** Quotes a word for a POSIX shell: within single quotes only the quote itself is special. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** The command that reads a resource. */
 export function commandFor(uri: string): string {
   return `hikidashi read ${shellWord(uri)}`
 }

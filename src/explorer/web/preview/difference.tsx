@@ -4,7 +4,6 @@ import { formatAgo } from './details.tsx'
 import type { EarlierState } from './earlier.ts'
 import { t } from './words.ts'
 
-/** A note that the text has changed since it was shown before, with a button that shows the changes, if they are known. */
 export function EarlierNote({ state }: { readonly state: EarlierState }) {
   const { value } = state
   if (value === undefined) return null
@@ -25,7 +24,6 @@ export function EarlierNote({ state }: { readonly state: EarlierState }) {
   )
 }
 
-/** A unified diff, with added and removed lines in colour. */
 export function Difference({ diff }: { readonly diff: string }) {
   const lines = diff.replace(/\n$/, '').split('\n')
   return (

@@ -49,7 +49,7 @@ export function Directory({ uri }: { readonly uri: string }) {
   const isBarren = items.length === 0 && !isBusy
   const isListed = items.length > 0
   useEffect(() => {
-    // If the middle pane itself has the focus, move the focus to the list, so that the keys of the list work at once.
+    // If the middle pane itself has the focus, the list gets it, so that its keys work at once.
     const { activeElement } = document
     if (isListed && activeElement?.id === 'middle') document.querySelector<HTMLElement>('#middle .folder-rows')?.focus()
   }, [isListed])

@@ -17,7 +17,6 @@ export interface DocumentHeading {
   readonly level: number
 }
 
-/** Completes a sanitised document in place: links, images, tables, formulas, code and anchors of headings. `end` frees the images. */
 export function completeDocument(
   page: HTMLElement,
   uri: string,
@@ -35,7 +34,7 @@ export function completeDocument(
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
   for (const table of page.querySelectorAll('table')) boxed(table)
-  // model/markdown-html.ts gives formulas this class. The code that draws formulas is large, so it is loaded only for a document with formulas.
+  // The code that draws formulas is large, so it is loaded for a document with formulas. model/markdown-html.ts gives formulas this class.
   const formulas = [...page.querySelectorAll<HTMLElement>('code[class^="language-math"]')]
   if (formulas.length > 0)
     void import('./formulas.ts').then(({ drawFormulas }) => drawFormulas(formulas, controller.signal))
@@ -112,7 +111,6 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
   link.title = link.href
 }
 
-/** Shared state of the images of one document. */
 interface Images {
   /** Object URLs that are revoked together with the document. */
   readonly urls: string[]
@@ -146,7 +144,10 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   }
 }
 
-/** Replaces an image of the server by a button that loads it; the first images of the same origin load in view. Any other becomes a link or a text. */
+/**
+ * Replaces an image of the server by a button that loads it; the first images of the same origin load in view. Any other becomes a link or
+ * a text.
+ */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = escapeInvisible(image.alt === '' ? reference.slice(0, 80) : image.alt)
@@ -190,7 +191,6 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   }
 }
 
-/** A cell with a number, a date or a word, which is not broken at a hyphen. */
 const shortText = /^\s*[\w.,:%+/-]{1,24}(?: [\d:]{4,8})?\s*$/
 
 /** Length above which a cell gets a minimum width, in characters. */

@@ -48,7 +48,6 @@ const badgesByEnding: Readonly<Record<string, readonly [string, string]>> = {
   ...{ toml: ['TO', '#8f4220'], vue: ['VU', '#27805a'], svelte: ['SV', '#c23a00'], env: ['EN', '#6b5b45'] },
 }
 
-/** Types without a badge: images, and documents that have an icon of their own. */
 const ownIcons = /^image\/|markdown|json|csv/
 
 interface FileIconProps {
@@ -63,7 +62,6 @@ export function badgeOf({ uri, mimeType }: FileIconProps): readonly [letters: st
   return badgesByEnding[endingOf(uri)] ?? badges[languageOf(type, uri) ?? '']
 }
 
-/** The icon of a file: a badge in the colour of its language, or the icon of its type. Screen readers ignore the icon. */
 export function FileIcon({ uri, mimeType }: FileIconProps) {
   const badge = badgeOf({ uri, mimeType })
   if (badge === undefined) return <Icon name={iconOf(mimeType)} />

@@ -65,7 +65,6 @@ export function useFinder(): { readonly find: Finder | undefined; readonly fault
 
 interface FindBarProps {
   readonly count: number
-  /** Index of the shown match, from 0. */
   readonly current: Signal<number>
   readonly fault?: string | undefined
   /** The numbers of the first and the last loaded line, to which the bar can go. */
@@ -150,15 +149,13 @@ function GoToLine({ lines: [first, last] }: { readonly lines: readonly [first: n
 /** The tool of the server that finds lines of a resource, also those that are not loaded. */
 const tool = 'search_in_resource'
 
-/** Whether the server finds lines in a whole resource. */
 export function canFindInWhole(): boolean {
   return requireConnection().tools.has(tool)
 }
 
-/** Maximum number of calls to count the lines of a resource. The server ends each call after ten seconds. */
+/** Maximum number of calls to count the lines of a resource. */
 const maxAnswers = 30
 
-/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many lines. */
 export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
   const args = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
   let cursor: string | undefined
@@ -345,7 +342,7 @@ export function SearchableRegion({ box: parts, children, ...named }: FoundRegion
     }
     const look = () => setRanges(rangesIn(element, find))
     look()
-    // Search again when parts of the document are drawn later: its text, its code in colours, its pictures.
+    // Search again when parts of the document are drawn later.
     const observer = new MutationObserver(look)
     observer.observe(element, { childList: true, subtree: true })
     return () => observer.disconnect()

@@ -12,7 +12,6 @@ const maxTimeouts = 3
 
 const formulaTask = createWorkerTask('formula', formulaTimeoutMs)
 
-/** Draws the formulas of a document one after the other in a worker, so that the page does not block. */
 export async function drawFormulas(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {
   let timeouts = 0
   for (const element of elements.slice(0, maxFormulas)) {
@@ -21,7 +20,6 @@ export async function drawFormulas(elements: readonly HTMLElement[], signal: Abo
   }
 }
 
-/** Draws a formula. Resolves to whether the worker timed out or failed. */
 async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<boolean> {
   const isBlock = code.parentElement?.nodeName === 'PRE'
   const isDisplayed = isBlock || code.className === 'language-math-displayed'

@@ -19,7 +19,6 @@ export function picturesIn(items: readonly Resource[]): readonly Resource[] {
     .slice(0, maxPictures)
 }
 
-/** Thumbnails of the pictures of a folder. Each is read when it comes into view. */
 export function Gallery({ pictures }: { readonly pictures: readonly Resource[] }) {
   return (
     <section class="gallery" aria-label={t('pictures')}>
@@ -47,7 +46,6 @@ function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
     const observer = new IntersectionObserver(([entry]) => {
       if (entry?.isIntersecting !== true) return
       observer.disconnect()
-      // A picture that cannot be read stays empty, with its name.
       readText().catch(() => {})
     })
     if (box.current !== null) observer.observe(box.current)

@@ -26,7 +26,7 @@ import { t } from './words.ts'
 import './data.css'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 
-/** JSON Lines as a table or a tree; only as a tree if they are not all objects, or have too many names. */
+/** JSON Lines as a table or a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tabulateObjects(values), [values])
@@ -49,10 +49,9 @@ interface Props {
   readonly format: string | undefined
 }
 
-/** Maximum length of a parsed document, in characters. A longer one is shown as text, because parsing would block the page. */
+/** Maximum length of a parsed document, in characters. Parsing a longer one would block the page. */
 const largest = 25_000_000
 
-/** A JSON document: as a chart, as a notebook or in the form of its format, else as a tree; as text if it cannot be parsed. */
 export function Json({ text, uri, format }: Props) {
   const parsed = useMemo(() => parseJsonText(text, format === 'DatabaseRows' ? keepDigits : undefined), [text, format])
   if ('reason' in parsed)
@@ -111,7 +110,7 @@ type OpenRule = { readonly all?: boolean; readonly pointers: ReadonlyMap<string,
 
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
-  // Find needs the whole text. Of the tree, only the visible rows are drawn, and closed parts have no rows.
+  // Find needs the whole text, and the tree draws only some rows.
   if (isFindBarOpen.value) return <TextView text={JSON.stringify(value, undefined, 2)} language="json" wrap />
   return <OpenTree value={value} />
 }
@@ -219,7 +218,6 @@ function JsonRowLine({ row, index, isActive, onClick }: RowProps) {
   )
 }
 
-/** The row that a key goes to. `undefined`: the key does not go to another row. */
 function rowFor(key: string, rows: readonly JsonRow[], at: number): number | undefined {
   const row = rows[at]
   if (key === 'ArrowRight' && row?.isOpen) return at + 1
@@ -228,7 +226,6 @@ function rowFor(key: string, rows: readonly JsonRow[], at: number): number | und
   return above < 0 ? undefined : above
 }
 
-/** Whether a key opens a closed row, or closes an open one. */
 function isSwitch(key: string, { count, isOpen }: JsonRow): boolean {
   if (count === undefined) return false
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')

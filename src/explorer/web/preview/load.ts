@@ -22,7 +22,6 @@ export type PreviewState =
   | { readonly state: 'failed'; readonly error: unknown }
   | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: PreviewPart }
 
-/** A note beside the shown content: it has changed, it is deleted, or it cannot be read again at the moment. */
 interface PreviewNote {
   readonly changedAt?: number
   readonly isGone?: boolean
@@ -136,7 +135,6 @@ export function createPreviewReader(uri: string, isOriginal = false) {
     noText,
     more,
     reload: () => void load(),
-    /** Reads the next part, and appends it. */
     readMore: async () => {
       const before = reading.value
       if (before.state !== 'ready' || before.part?.next === undefined || more.value === 'busy') return
@@ -190,7 +188,6 @@ interface FirstRead {
 interface ReadsParts {
   readonly resource: { readonly value: Resource | undefined }
   readonly noText: { value: string | undefined }
-  /** Aborted when the user leaves the resource. */
   readonly left: AbortSignal
 }
 
@@ -268,7 +265,6 @@ function firstQuery(uri: string, resource: Resource | undefined): string | undef
   return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
 }
 
-/** Appends a part to the first content. Returns `before` unchanged unless both are text, or both bytes. */
 function appendContent(
   before: readonly ResourceContent[],
   after: readonly ResourceContent[],

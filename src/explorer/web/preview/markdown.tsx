@@ -21,7 +21,7 @@ interface Props {
   readonly isInline?: boolean
 }
 
-/** A Markdown document. Its HTML is sanitised; nothing external is fetched. A worker parses it, so that the page does not block. */
+/** A Markdown document. Its HTML is sanitised; nothing external is fetched. A worker parses it. */
 export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
@@ -97,9 +97,8 @@ function withFrontMatter(text: string): string {
 const purify = createDOMPurify(window)
 
 /**
- * References of links and images are moved to `data-href` and `data-image`, so that the browser neither fetches nor follows them before
- * the page has decided about them. Only the class with the language of a code block is kept, because other classes are those of the
- * page itself.
+ * References of links and images are moved to `data-href` and `data-image`, so that the browser neither fetches nor follows them before the
+ * page has decided about them. Classes other than the language of a code block are those of the page itself.
  */
 purify.addHook('beforeSanitizeAttributes', (node) => {
   if (!(node instanceof Element)) return
@@ -128,7 +127,7 @@ const attributes = [
   'rowspan scope start title type width',
 ].flatMap((line) => line.split(' '))
 
-/** Writes third-party HTML into an element: text, lists, tables and the like, without anything active. */
+/** Writes third-party HTML into an element, without anything active. */
 function putClean(into: Element, html: string): void {
   const clean = purify.sanitize(html, {
     RETURN_TRUSTED_TYPE: true,

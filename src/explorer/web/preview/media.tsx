@@ -123,7 +123,6 @@ function useBlobUrl(content: Uint8Array | string, type: string): string | undefi
   return url
 }
 
-/** An image or a sound in a message of a prompt, with its type and size. Of any other content, only the type and size. */
 export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; readonly mimeType: string }) {
   const url = useBlobUrl(bytes, mimeType)
   const [isBroken, setBroken] = useState(false)

@@ -72,7 +72,6 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
   )
 }
 
-/** Whether a content is the extracted text of a document. */
 function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
   const readings = meta?.[metaKeys.reading]
   return isObject(readings) && typeof readings.of === 'string' && documentFormOf('', readings.of) !== undefined
@@ -95,7 +94,6 @@ function cutText(size: unknown): string {
   return typeof size === 'number' ? t('truncatedOf', { size: formatSize(size) }) : t('truncated')
 }
 
-/** A relative time of the last change, updated as time passes. */
 function ChangedNote({ at }: { readonly at: number }) {
   const [now, setNow] = useState(Date.now())
   useEffect(() => {
@@ -181,7 +179,6 @@ export function BinaryPreview({ bytes, size }: { readonly bytes: Uint8Array; rea
 
 const bytesInRow = 16
 
-/** Formats one row of a hex dump: offset, hexadecimal digits, and ASCII characters. */
 export function hexRow(bytes: Uint8Array, row: number) {
   const start = row * bytesInRow
   const part = bytes.subarray(start, start + bytesInRow)

@@ -9,16 +9,13 @@ import { t } from './words.ts'
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 
-/**
- * White background and black text, as browsers show a document without colours: many documents set only one of both. Links have
- * the usual colours.
- */
+/** White background and black text, because many documents set only one of both. */
 const paper =
   '<style>:root{color-scheme:light;background:#fff;color:#000}[data-href]{color:LinkText;text-decoration:underline}</style>'
 
 /**
- * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into the empty document `frame.html`, whose
- * policy it inherits, because the policy of the page would forbid the styles of the document.
+ * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into the empty document `frame.html`, because
+ * the policy of the page would forbid the styles of the document.
  */
 export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
@@ -56,9 +53,9 @@ export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri
 }
 
 /**
- * Removes everything by which a browser contacts other servers before it applies a policy: elements that look up names, connect,
- * redirect or contain documents, and the targets of links, because a browser may connect before it checks whether a link is allowed.
- * Links within the document are kept. They name `about:srcdoc`, because a bare fragment would refer to the page around the document.
+ * Removes the means by which a browser contacts other servers before it applies a policy: elements that look up names, connect, redirect or
+ * contain documents, and the targets of links. Links within the document are kept. They name `about:srcdoc`, because a bare fragment would
+ * refer to the page around the document.
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
   const shallow = truncateNesting(text)
@@ -68,7 +65,7 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: 
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
   const isCut = prune(dom.documentElement) || shallow !== text
   for (const element of dom.querySelectorAll(away)) element.remove()
-  // The sandbox blocks event handlers and scripts anyway. They are removed, so that they do not even try to run.
+  // The sandbox blocks event handlers and scripts. They are removed, so that they do not even try to run.
   for (const element of dom.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)

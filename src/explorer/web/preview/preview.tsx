@@ -89,7 +89,6 @@ function useNeighbourKeys(): void {
   }, [])
 }
 
-/** The name of the shown resource, and the actions for it. */
 function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
@@ -142,7 +141,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
   )
 }
 
-/** Adds the shown resource to the basket, or removes it; for a folder, everything in the folder. */
+/** Adds the shown resource to the basket, or removes it. */
 function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly isFolder: boolean }) {
   const { uri } = picked
   if (isSearchMount(uri)) return null
@@ -177,7 +176,6 @@ function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) 
   )
 }
 
-/** The type of the content, else the listed type. A document such as a Word file keeps its own type, although its text is shown. */
 function previewMimeType({ uri, reading, resource }: PreviewReader): string | undefined {
   const { value } = reading
   const own = resource.value?.mimeType

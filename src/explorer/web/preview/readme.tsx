@@ -14,7 +14,6 @@ const Markdown = lazyComponent(async () => (await import('./markdown.tsx')).Mark
 /** Maximum number of characters of a README that are shown. */
 const maxShown = 100_000
 
-/** The README of a folder, with a link to it. Renders nothing until the README is read. */
 export function Readme({ resource: { uri, name, mimeType } }: { readonly resource: Resource }) {
   const text = useSignal<string | undefined>(undefined)
   useEffect(() => {

@@ -113,7 +113,6 @@ export function Analysis({ value, uri }: { readonly value: WireObject; readonly 
   )
 }
 
-/** The creation time, expiry time and tags of an analysis. */
 function AnalysisFacts({ value }: { readonly value: WireObject }) {
   const [created, expires] = [parseIsoTime(value.created), parseIsoTime(value.expires)]
   const tags = stringItems(value.tags)
@@ -228,10 +227,7 @@ interface LogLine {
   readonly subject: string
 }
 
-/**
- * Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. The notes are the other lines, such
- * as one that says that there are more commits.
- */
+/** Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. The notes are the other lines. */
 export function gitLogOf(text: string) {
   const [title = '', ...lines] = text.split('\n')
   if (!/^Log of .+, newest first\.$/.test(title)) return undefined

@@ -27,7 +27,7 @@ const mostCharted = 50_000
 /** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
 const sliceMs = 12
 
-/** Comma-separated values as a table, and as a chart if one column has times, others have numbers, and the table is not too large. */
+/** Comma-separated values as a table, and as a chart if one column has times and others have numbers. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
   const rows = useRows(text, mimeType)
   const chart = useMemo(
@@ -43,7 +43,6 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   return <TableOrOther rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
 }
 
-/** The rows, once all are parsed. Until then, the rows of the previous text stay. */
 function useRows(text: string, mimeType: string | undefined): Rows | undefined {
   const [rows, setRows] = useState<Rows>()
   useEffect(() => {

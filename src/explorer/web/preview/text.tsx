@@ -23,7 +23,6 @@ import { highlight } from './workers.ts'
 interface Props {
   readonly text: string
   readonly language?: string | undefined
-  /** The resource of the text, and the part of it that is loaded. */
   readonly uri?: string
   readonly part?: PreviewPart | undefined
   readonly first?: number
@@ -33,14 +32,14 @@ interface Props {
   readonly wrap: boolean
   /** Whether the text is the end of a growing one, so that the view scrolls to the last line. */
   readonly isEnd?: boolean
-  /** The time at which the text changed, so that new lines are marked. Text that was only loaded later is not new. */
+  /** The time at which the text changed, so that new lines are marked. */
   readonly changedAt?: number | undefined
 }
 
 /** Maximum number of lines of a text that is rendered as a whole, so that the browser's own search and selection work. */
 const mostAtOnce = 3000
 
-/** A text with line numbers. Of a long text, only the lines near the visible ones are rendered. */
+/** A text with line numbers. Of a long text, the lines near the visible ones are rendered. */
 export function TextView({
   text,
   uri,
@@ -142,7 +141,6 @@ interface LineProps {
   readonly line: string
   readonly tokens: HighlightedLine | undefined
   readonly matches: readonly LineMatch[] | undefined
-  /** The current match of the find bar. */
   readonly now: LineMatch | undefined
   readonly style: string
 }

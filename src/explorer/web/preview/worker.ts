@@ -1,4 +1,3 @@
-/** The script of the workers for {@link WorkerTasks}. A worker does tasks of one kind, and loads the code for them with its first task. */
 import type { WorkerTasks } from './workers.ts'
 
 const handlers: {

@@ -58,10 +58,7 @@ export function createWorkerTask<Kind extends keyof WorkerTasks>(kind: Kind, tim
   }
 }
 
-/**
- * The Trusted Types policy of the page, only for the URLs of its workers. Markup needs none: the page makes nodes, and DOMPurify
- * has its own policy.
- */
+/** The Trusted Types policy of the page for the URLs of its workers. */
 interface ScriptPolicy {
   createScriptURL(url: string): unknown
 }
@@ -96,7 +93,6 @@ export function startPageWorker(url: string): Worker {
 /** Maximum length of a highlighted text, in characters. A longer text stays plain. */
 const mostHighlighted = 1_000_000
 
-/** Time-out of highlighting, because some texts make regular expressions run very long. */
 const highlightTimeoutMs = 8000
 
 const highlightTask = createWorkerTask('highlight', highlightTimeoutMs)
@@ -111,7 +107,7 @@ const layoutTimeoutMs = 5000
 
 const markdownTask = createWorkerTask('markdown', layoutTimeoutMs)
 
-/** Parses a Markdown document in a worker, so that the page keeps responding. If the worker fails, returns the text as written. */
+/** Parses a Markdown document in a worker. If the worker fails, returns the text as written. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {
   return (await markdownTask({ text })) ?? plainHtml(text)
 }

@@ -3,7 +3,6 @@ import type { splitAtMarks } from '../../../core/search-answer.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
-/** The height of a row that can be clicked, in pixels: `--row` of theme.css, which is larger for a touch screen. */
 export const rowHeightPx = globalThis.matchMedia?.('(pointer: coarse)').matches === true ? 44 : 24
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
@@ -11,7 +10,6 @@ export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement
   readonly name: string
   readonly icon?: IconName
   readonly sign?: string
-  /** Further CSS classes. */
   readonly class?: string
 }
 
@@ -34,7 +32,6 @@ interface SearchInputProps {
   readonly field: Ref<HTMLInputElement>
   /** Called with the text at each change. A text that an input method composes is passed once it is complete. */
   readonly onText?: (text: string) => void
-  /** Called for keys, unless an input method (Japanese, Chinese, Korean) composes a text with them. */
   readonly onKey?: (event: KeyboardEvent) => void
 }
 
@@ -78,7 +75,6 @@ interface SelectProps<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** A labelled field in which the user chooses one of several values. */
 export function Select<T extends string>({ label, class: name, options, value, onChoose }: SelectProps<T>) {
   return (
     <label class={name}>
@@ -95,9 +91,7 @@ export function Select<T extends string>({ label, class: name, options, value, o
 }
 
 interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 'children'> {
-  /** The element around the text. */
   readonly as?: 'a' | 'h1' | 'h2' | 'h3' | 'li' | 'p' | 'small' | 'span' | 'td' | 'th'
-  /** The text. `undefined`: no element is rendered. */
   readonly text: string | undefined
 }
 
@@ -107,7 +101,6 @@ export function ServerText({ as = 'span', text, ...attributes }: TextProps) {
   return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{escapeInvisible(text)}</bdi>)
 }
 
-/** A text with its matches marked. */
 export function MarkedText({ pieces }: { readonly pieces: ReturnType<typeof splitAtMarks> }) {
   return pieces.map(({ text, marked }, index) =>
     marked ? <mark key={index}>{escapeInvisible(text)}</mark> : escapeInvisible(text),

@@ -1,7 +1,6 @@
 const circle = (x: number, y: number, r: number) =>
   `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`
 
-/** A rectangle with round corners as a path. */
 const box = (x: number, y: number, width: number, height: number) => {
   const [across, down] = [width - 2, height - 2]
   const above = `M${x + 1} ${y}h${across}a1 1 0 0 1 1 1v${down}`
@@ -12,7 +11,6 @@ const page = 'M3.5 1.8h5.6l3.4 3.4v9H3.5zM9 1.8v3.5h3.5'
 const brace = 'M6 2.5c-1.6 0-2 .6-2 1.9v1.4C4 7 3.4 8 2.3 8 3.4 8 4 9 4 10.2v1.4c0 1.3.4 1.9 2 1.9'
 const lid = 'M2.8 3.8a5.2 1.9 0 1 0 10.4 0a5.2 1.9 0 1 0-10.4 0'
 
-/** Icons of 16 × 16, each as the path that it draws. */
 const shapes = {
   folder: 'M1.7 4.2c0-.6.4-1 1-1h3.5l1.5 1.6h5.6c.6 0 1 .4 1 1v6c0 .6-.4 1-1 1H2.7c-.6 0-1-.4-1-1z',
   mount: `${box(1.8, 2.6, 12.4, 4.8)}${box(1.8, 8.6, 12.4, 4.8)}M6.5 5h3M6.5 11h3`,
@@ -51,7 +49,6 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
-/** An icon in the colour of the text beside it. Screen readers ignore the icon, because it only repeats the text. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg

@@ -18,7 +18,6 @@ import { Button } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { t } from './words.ts'
 
-/** Returns a signal that follows whether a media query matches. */
 export function mediaMatches(text: string): ReadonlySignal<boolean> {
   const query = matchMedia(text)
   const isMatching = signal(query.matches)
@@ -28,7 +27,6 @@ export function mediaMatches(text: string): ReadonlySignal<boolean> {
   return isMatching
 }
 
-/** Whether the window has room for only one pane. */
 const isNarrow = mediaMatches('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
@@ -62,7 +60,7 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
   const uri = previewedHit.value ?? route.value.uri
   useKeptFocus(uri)
-  // Draw no preview while the list of mounts is being loaded, because that list contains the metadata of a mount.
+  // The list of mounts contains the metadata of a mount, so no preview is drawn while it is being loaded.
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
@@ -74,7 +72,7 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
   )
 }
 
-/** Moves the focus to the new preview if the element that had it is gone, so that keys act on the new preview. */
+/** Moves the focus to the new preview if the element that had it is gone. */
 function useKeptFocus(uri: string | undefined): void {
   const before = useRef(uri)
   useEffect(() => {
@@ -108,7 +106,6 @@ interface MiddleProps {
   readonly preview: Component<{ readonly uri: string }>
 }
 
-/** The live region, whose text screen readers speak. */
 export function LiveRegion() {
   return (
     <div class="unseen" role="status" aria-live="polite">
@@ -199,7 +196,6 @@ function FailureCard() {
   )
 }
 
-/** Returns the reason of a failed connection. For `unavailable`, the message of the error is more precise than {@link errorSentence}. */
 function whyOf(error: unknown): string {
   return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : errorSentence(error)
 }

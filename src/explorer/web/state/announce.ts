@@ -2,7 +2,6 @@ import { signal } from '@preact/signals'
 import { isResourceError } from '../../../core/errors.ts'
 import { createWords } from '../words/texts.ts'
 
-/** Current text of the live region. */
 export const announcement = signal('')
 
 /** Minimum time between two announcements, in milliseconds: if several arrive together, a screen reader reads only the last. */
@@ -12,8 +11,8 @@ let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /**
- * Announces a sentence to users who cannot see a change. A sentence less than {@link minIntervalMs} after the last announcement waits
- * until that time has passed; of several waiting ones, only the last is announced.
+ * Announces a sentence to users who cannot see a change. A sentence less than {@link minIntervalMs} after the last announcement waits; of
+ * several waiting ones, the last is announced.
  */
 export function announce(sentence: string): void {
   clearTimeout(timer)
@@ -27,7 +26,6 @@ export function announce(sentence: string): void {
   )
 }
 
-/** Copies a text to the clipboard. Returns whether that worked. */
 export async function copyToClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -9,7 +9,6 @@ export function readStoredText(key: string): string | null {
   }
 }
 
-/** Stores a text in the browser, if the browser allows it. */
 export function storeText(key: string, text: string): void {
   try {
     localStorage.setItem(key, text)
@@ -18,7 +17,6 @@ export function storeText(key: string, text: string): void {
   }
 }
 
-/** Adds a step to the history of the browser. */
 export function pushStep(fragment: string): void {
   history.pushState(null, '', fragment)
 }
@@ -48,7 +46,6 @@ export function releaseUrl(url: string): void {
   URL.revokeObjectURL(url)
 }
 
-/** Whether the page can save files. */
 export const canDownload = (): boolean => true
 
 /** Lets the browser fetch a file and save it. */

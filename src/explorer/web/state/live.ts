@@ -4,10 +4,8 @@ import type { PageChange } from '../mcp/changes.ts'
 import { findCachedResource, kindAt, loadPrompts } from './offered.ts'
 import { connection } from './session.ts'
 
-/** The resources that have changed since the user last viewed them. */
 export const changedUris = signal<ReadonlySet<string>>(new Set())
 
-/** Removes the mark of a resource. */
 export function markSeen(uri: string): void {
   if (changedUris.value.has(uri)) changedUris.value = new Set([...changedUris.value].filter((one) => one !== uri))
 }
@@ -65,14 +63,13 @@ export function onListChange(listener: ListListener): () => void {
   return () => ofList.delete(listener)
 }
 
-/** Loads the prompts, and loads them again whenever the server reports a change of its prompts. */
 export function followPrompts(): Promise<void> {
   if (!hearsPrompts) addPrompts(subscription)
   hearsPrompts = true
   return loadPrompts()
 }
 
-/** Subscribes to changes of the prompts. Earlier changes were not notified, so the prompts are then loaded again. */
+/** Subscribes to changes of the prompts, and loads them again. */
 function addPrompts(subscription: Subscription | undefined): void {
   subscription?.addPrompts?.().then(
     (isTold) => {

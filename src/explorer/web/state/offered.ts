@@ -18,7 +18,6 @@ export function findMountKind(uri: string): MountKind | undefined {
   return kinds.value.get(bare(uri))
 }
 
-/** Returns the kind of the mount that a resource is in. */
 export function kindAt(uri: string): MountKind | undefined {
   const mount = [...kinds.value.keys()].find((root) => bare(uri) === root || isBelow(uri, root))
   return mount === undefined ? undefined : findMountKind(mount)
@@ -44,7 +43,6 @@ interface NamedRoot extends Pick<Resource, 'meta'> {
 /** Labels that two or more mounts without a title have in common. */
 const repeatedLabels = signal<ReadonlySet<string>>(new Set())
 
-/** Notes the kinds of the mounts, and which labels {@link titleOfMount} must not use, because several mounts have them. */
 export function noteMounts(mounts: readonly NamedRoot[]): void {
   kinds.value = new Map(
     mounts.flatMap(({ uri, meta }) => {
@@ -60,7 +58,6 @@ function pickTranslation({ en, ja }: Partial<MountLabel> = {}): string | undefin
   return language.value === 'ja' ? (ja ?? en) : en
 }
 
-/** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
   const purpose = pickTranslation(findMountKind(uri)?.purpose)
   return purpose === undefined ? undefined : escapeInvisible(purpose)
@@ -132,7 +129,7 @@ export async function findInListing(uri: string, parent: string, signal: AbortSi
   return undefined
 }
 
-/** Number of names after which no further page is loaded, because all are filtered at every key press. The server's search finds further names. */
+/** Number of names after which no further page is loaded. */
 const maxNames = 20_000
 /** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
@@ -150,7 +147,6 @@ export const resourceNames = signal<NamePage>({ resources: [], state: 'loading',
 let loadedUntil = 0
 let loadedFrom: View | undefined
 
-/** Loads the names page by page, unless they are cached. Concurrent calls share one load. */
 export function loadNames(view: View): Promise<void> {
   if (loadedFrom === view && loadedUntil > Date.now()) return Promise.resolve()
   return loading.run(view)
@@ -172,7 +168,6 @@ const loading = singleFlight(async (view: View): Promise<void> => {
   loadedUntil = Date.now() + keptMs
 })
 
-/** A list of the server: its loading state, its items, and the error if it could not be loaded. */
 interface Offered<T> {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly T[]
@@ -183,7 +178,9 @@ interface Offered<T> {
 
 type PageAt<T> = (query: { readonly cursor?: string }, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
 
-/** Returns a function that loads a list into a signal. The old items stay until all new ones are loaded. A new load aborts an earlier one. */
+/**
+ * Returns a function that loads a list into a signal. The old items stay until all new ones are loaded. A new load aborts an earlier one.
+ */
 function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {
   let loading: AbortController | undefined
   return async (): Promise<void> => {

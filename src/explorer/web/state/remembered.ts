@@ -5,7 +5,6 @@ import { readStoredText, storeText } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-/** The colours that the user chose; by default those of the system. */
 export const theme = signal<Theme>('system')
 
 /** The widths of the side panes, in pixels. `undefined`: the default of the style sheet. */
@@ -13,7 +12,7 @@ export const paneWidths = signal<{ readonly left?: number; readonly right?: numb
 
 const key = 'hikidashi-explorer'
 
-/** Restores the stored settings of the user, and stores changes. The settings contain no secrets. */
+/** Restores the stored settings of the user, and stores changes. */
 export function keepChoices(): void {
   const settings = stored()
   if (settings.language === 'en' || settings.language === 'ja') language.value = settings.language
@@ -41,16 +40,13 @@ function stored(): Readonly<Record<string, unknown>> {
   return objectOf(jsonIn(readStoredText(key) ?? ''))
 }
 
-/** The key of the recent searches in the storage of the browser. */
 const recentKey = 'hikidashi.recent-searches'
 /** Maximum number of stored searches, and of stored resources; and maximum length of a search, in characters. */
 const maxKept = 8
 const maxCharacters = 200
 
-/** Searches in this browser, the latest first. */
 export const recentSearches = signal<readonly string[]>(storedRecent())
 
-/** Puts a search at the head of the list. */
 export function addRecentSearch(query: string): void {
   const text = query.trim().slice(0, maxCharacters)
   if (text === '') return
@@ -80,12 +76,10 @@ const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${s
 /** The resources that were opened last in this browser, the latest first. */
 export const openedResources = signal<readonly string[]>([])
 
-/** Loads the list of opened resources of a server. */
 export function loadOpened(server: string): void {
   openedResources.value = stringItems(jsonIn(readStoredText(openedKey(server)) ?? '')).slice(0, maxKept)
 }
 
-/** Puts an opened resource at the head of the list. Ignores a URI of more than 2000 characters. */
 export function noteOpened(server: string, uri: string): void {
   if (uri.length > 2000) return
   loadOpened(server)
@@ -117,7 +111,6 @@ function lookedAll(server: string): readonly Looked[] {
   )
 }
 
-/** Returns the version of a text that this browser showed last, and when. */
 export function lastShownVersion(server: string, uri: string): Looked | undefined {
   return lookedAll(server).find((one) => one.uri === uri)
 }

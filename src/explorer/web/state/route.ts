@@ -2,19 +2,15 @@ import { signal } from '@preact/signals'
 import { followSteps, pushStep, replaceStep } from './browser.ts'
 
 /**
- * The state of the page's navigation. It is in the fragment of the URL, so that every view has a permalink, back and forward work, and
- * the server does not see it.
+ * The state of the page's navigation. It is in the fragment of the URL, so that every view has a permalink, and the server does not see it.
  */
 export interface Route {
-  /** Content of the left pane. Default: the tree. */
   readonly view?: 'tree' | 'list' | 'search' | 'templates'
-  /** The previewed resource or directory. */
   readonly uri?: string
   /** The listed directory; undefined: all resources. */
   readonly in?: string
-  /** Words of the search. */
   readonly q?: string
-  /** Words of the filter of the rows, as typed: each must be in the name, the title or the URI. */
+  /** Words of the filter of the rows, as typed. */
   readonly filter?: string
   /** Sort order: `name`, `modified`, `size`, `type` or `priority`; descending with `-` in front. */
   readonly sort?: string
@@ -22,7 +18,6 @@ export interface Route {
   readonly mount?: string
   readonly mime?: string
   readonly audience?: string
-  /** Minimum priority, from 0 to 1. */
   readonly minPriority?: string
   /** Maximum age, such as `7d`, or a date. */
   readonly since?: string
@@ -31,15 +26,13 @@ export interface Route {
   readonly values?: string
   /** The open prompt, with its values in the same form. */
   readonly prompt?: string
-  /** `1`: the source is shown instead of the rendered form. */
   readonly source?: string
   /** The marked lines of the shown resource: `12`, or `12-20`. */
   readonly line?: string
   /** The resource of the second preview, beside the first. */
   readonly beside?: string
-  /** `1`: the basket is open. */
   readonly basket?: string
-  /** Items of a shared link for the basket: lines of a level and a URI. They are added at once, and then removed from the route. */
+  /** Items of a shared link for the basket: lines of a level and a URI. */
   readonly picks?: string
 }
 
@@ -50,7 +43,6 @@ const names = [
 
 const views = new Set(['tree', 'list', 'search', 'templates'])
 
-/** Parses a fragment. Unknown parameters are ignored. */
 function routeOf(fragment: string): Route {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
   const valuesByName: Record<string, string> = {}
@@ -68,12 +60,10 @@ export function fragmentOf(route: Route): string {
   return `#${params}`
 }
 
-/** The whole URL of a permalink, for sharing. */
 export function permalinkUrl(fragment: string): string {
   return `${location.href.replace(/#.*$/s, '')}${fragment}`
 }
 
-/** The current permalink. */
 export const route = signal<Route>({})
 
 export type RouteChange = { readonly [Name in keyof Route]?: Route[Name] | undefined }
@@ -87,7 +77,6 @@ function changed(change: RouteChange): Route {
   return Object.fromEntries(next)
 }
 
-/** Returns the fragment of the permalink with some changes, for `href`. */
 export function linkTo(change: RouteChange): string {
   return fragmentOf(changed(change))
 }

@@ -7,7 +7,6 @@ import type { ConnectOptions, PageConnection } from '../mcp/connect.ts'
 /** The explored server: set once it has answered, before any component that needs it is drawn. */
 export const connection = signal<PageConnection | undefined>(undefined)
 
-/** The connection, for components that are drawn only with one. */
 export function requireConnection(): PageConnection {
   if (connection.value === undefined)
     throw new Error('A component that needs the connection was drawn before there is one.')
@@ -36,7 +35,6 @@ export const liveness = signal<ChangesState>('off')
 /** Delays before the next tries to connect, in seconds (backoff). */
 const retryDelaysSeconds = [1, 2, 4] as const
 
-/** Connects, and retries until the connection is established. */
 export async function startSession(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
   const options: ConnectOptions = {
     onChanges: (state) => {
@@ -58,7 +56,6 @@ export async function startSession(connect: (options: ConnectOptions) => Promise
 
 const retrying = new EventTarget()
 
-/** Retries the connection at once. */
 export function retryNow(): void {
   retrying.dispatchEvent(new Event('retry'))
 }
@@ -80,7 +77,7 @@ function untilRetry(waitMs: number): Promise<void> {
 /** Time after which a hidden page closes its stream of changes, in milliseconds. */
 const hiddenTimeoutMs = 20_000
 
-/** Closes the stream of changes while the page is hidden, opens it when the page is shown again, and retries when the network is back. */
+/** Closes the stream of changes while the page is hidden, and opens it when the page is shown again or the network is back. */
 export function pauseChangesWhileHidden(): void {
   effect(() => {
     const changes = connection.value?.changes
@@ -110,8 +107,8 @@ export function dismissContinued(): void {
 }
 
 /**
- * Exchanges the one-time token that `hikidashi ui` puts into the fragment for a session. The token is removed from the address and
- * the history before anything is drawn, and is not stored. If the server refuses the token, the first request fails.
+ * Exchanges the one-time token that `hikidashi ui` puts into the fragment for a session. The token is removed from the address and the
+ * history before anything is drawn, and is not stored.
  */
 export async function exchangeToken(url: string): Promise<void> {
   const params = new URLSearchParams(location.hash.slice(1))
@@ -130,8 +127,8 @@ export async function exchangeToken(url: string): Promise<void> {
 }
 
 /**
- * Returns a URL for the bytes of a resource that is too large for an answer, from the error of reading it. Undefined if the resource
- * is not too large, or if the server gives no link. A link to another origin is not followed.
+ * Returns a URL for the bytes of a resource that is too large for an answer, from the error of reading it. Undefined if the resource is not
+ * too large, or if the server gives no link to this origin.
  *
  * @throws ResourceError of any other failure of the read.
  */

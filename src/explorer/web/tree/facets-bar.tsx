@@ -6,7 +6,6 @@ import { navigate, route } from '../state/route.ts'
 import { escapeInvisible, formatDay } from '../words/texts.ts'
 import { t } from './words.ts'
 
-/** The facets of the rows: a choice for each facet, with the number of rows for each value. */
 export function FacetsBar() {
   const count = facets.filter((facet) => route.value[facet] !== undefined).length
   const isOpen = useSignal(count > 0)
@@ -60,7 +59,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
   )
 }
 
-/** Returns the values to offer: those with rows, all mounts, and the selected value. Types are sorted by frequency. */
+/** Returns the values to offer: those with rows, all mounts, and the selected value. */
 function facetValues(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
   const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
   const pairs = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all

@@ -29,7 +29,7 @@ export function keyEffect(key: string, rows: readonly TreeRow[], active: number,
   return act === undefined ? undefined : { act }
 }
 
-/** Whether a key types a character for type-ahead: any visible character, also kana, except `/`, `?` and `*`. */
+/** Whether a key types a character for type-ahead: any visible character except `/`, `?` and `*`. */
 export function isTyped(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): boolean {
   const { key, ctrlKey, metaKey, altKey } = event
   return !ctrlKey && !metaKey && !altKey && [...key].length === 1 && /[^\s/?*]/u.test(key)
@@ -40,7 +40,6 @@ function foldKana(text: string): string {
   return foldText(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
 }
 
-/** Maximum time between characters of one type-ahead, in milliseconds. */
 const typeAheadMs = 800
 
 /** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name or title begins with the typed text. */
@@ -66,7 +65,6 @@ export function createTypeAhead() {
   }
 }
 
-/** Maximum number of rows of a range. */
 const most = 2000
 
 /** A folder in a range: the resources that it added to the basket, once they are known. */
@@ -135,7 +133,6 @@ export function createRangePicker() {
   }
 }
 
-/** Returns the index of the row of the parent directory. -1: the row is a mount. */
 export function parentIndex(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 1
   for (let at = index - 1; at >= 0; at--) if ((rows[at]?.level ?? 0) < level) return at

@@ -24,7 +24,6 @@ const lastIndex = { current: 0 }
 const memory = { anchor: [] as ScrollAnchor, top: 0 }
 const range = createRangePicker()
 
-/** One row for each resource that matches the filters. Only the rows near the visible ones, and the active row, are in the document. */
 export function ListView() {
   const { rows } = selectedRows.value
   const resources = browseModel.value?.listed.columns.resources ?? []
@@ -135,7 +134,6 @@ function directoryLabel(columns: Columns | undefined, row: number, directory: st
 
 interface ListRowProps extends Omit<TreeRowProps, 'row'> {
   readonly resource: Resource
-  /** The displayed directory of a resource. */
   readonly path: string
   readonly index: number
 }

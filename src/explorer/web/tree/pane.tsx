@@ -41,7 +41,6 @@ export function BrowsePane() {
   )
 }
 
-/** Whether there are rows to show. If not, a note is shown instead. */
 function hasRows(isList: boolean): boolean {
   if (isList || isFiltered.value) return selectedRows.value.rows.length > 0
   const { state } = treeState.value
@@ -135,7 +134,6 @@ function NoMatch() {
   )
 }
 
-/** The number of entries and of matches, the progress, and the missing mounts. */
 function Progress() {
   const { state, error, unavailable, count: all } = listState.value
   const isList = route.value.view === 'list'
@@ -211,7 +209,6 @@ function nextOf(sort: SortKey): string | undefined {
   return now === first ? second : now === second ? undefined : first
 }
 
-/** The filter field. It filters the rows while the user types. */
 function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
   const { filter = '', view = 'tree' } = route.value
@@ -241,7 +238,6 @@ function FilterBar() {
         placeholder={t('filterHint')}
         onInput={({ currentTarget }) => navigate({ filter: currentTarget.value || undefined }, { replace: true })}
         onKeyDown={(event) => {
-          // Keys during the composition of an input method (Japanese, Chinese or Korean) are ignored.
           if (event.isComposing || event.keyCode === 229) return
           if (event.key === 'Escape' && filter !== '') {
             event.preventDefault()

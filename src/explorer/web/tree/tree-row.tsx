@@ -68,7 +68,6 @@ export function TreeRowView(props: TreeRowProps) {
 
 interface NodePartsProps extends TreeRowProps {
   readonly picked: boolean
-  /** Number of picked resources below the folder. */
   readonly count: number
 }
 
@@ -178,7 +177,6 @@ export function ResourceName({ text, words, class: name = '' }: NameProps) {
 
 const onOneLine = (text: string) => text.replace(/[\t\n\r]+/g, ' ')
 
-/** Returns the start of the visible end, not within a character. */
 function tailStart(text: string): number {
   const end = text.length - tail
   const code = text.charCodeAt(end)
@@ -210,7 +208,6 @@ export function findWordRanges(
   words: readonly string[],
 ): readonly (readonly [start: number, end: number])[] {
   if (words.length === 0) return []
-  /** For each unit of the folded text, the start and end of the letter that it came from. */
   const starts: number[] = []
   const ends: number[] = []
   let folded = ''

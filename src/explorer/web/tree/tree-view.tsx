@@ -39,7 +39,7 @@ const memory = { anchor: [] as ScrollAnchor, top: 0 }
 /** Number of rows before the end of a page at which the next page is loaded. */
 const ahead = 200
 
-/** The tree (WAI-ARIA Authoring Practices, tree view). Only the rows near the visible ones, and the active row, are in the document. */
+/** The tree (WAI-ARIA Authoring Practices, tree view). */
 export function TreeView() {
   const rows = treeRows.value
   const { filter } = rowFilters.value
@@ -149,13 +149,11 @@ export function TreeView() {
   )
 }
 
-/** Returns the resource of a row that can be picked. `undefined`: the row is a note or a search. */
 function resourceAt(rows: readonly TreeRow[], index: number) {
   const row = rows[index]
   return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
 }
 
-/** Opens or closes a folder. The filtered tree has its own state of closed folders. */
 function setOpen(row: TreeRow, isOpen: boolean): void {
   if (isFiltered.value) {
     const closed = new Set(closedInFilter.value)
@@ -178,10 +176,8 @@ function preview(row: TreeRow): void {
   }
 }
 
-/** Maximum number of folders that are opened at once. */
 const maxOpened = 100
 
-/** Opens the folders beside a row (the key `*`), at most {@link maxOpened}. */
 function openSiblings(rows: readonly TreeRow[], index: number): void {
   const parent = parentIndex(rows, index)
   const level = rows[index]?.level
@@ -214,12 +210,10 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
   return true
 }
 
-/** Returns the URI of a row. `undefined`: the row is a directory or a note. */
 function rowResourceUri(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }
 
-/** The URI that the user opened in the tree, so that the tree does not scroll to its row. */
 const opened: { current: string | undefined } = { current: undefined }
 
 /** Last index of the active row: if the row disappears, the one at its index becomes active. */

@@ -154,7 +154,6 @@ const most = 300
 /** Delay after the last change of the visible rows before they are watched (debounce), in milliseconds. */
 const debounceMs = 400
 
-/** Watches the resources of the visible rows, and marks those that change. */
 export function useChangeMarks(uris: readonly string[]): void {
   const watched = useRef(new Map<string, () => void>()).current
   const key = uris.join(' ')
@@ -212,7 +211,6 @@ interface Scroll {
 /** Maximum height of the element that contains the rows, below the limits of browsers. */
 export const maxHeightPx = 8_000_000
 
-/** Number of rows rendered beyond each edge. */
 const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
@@ -250,7 +248,6 @@ export function nearestScrollPosition(count: number, scroll: Scroll, index: numb
   return undefined
 }
 
-/** The number of rows, and the key of each. */
 interface Rows {
   readonly count: number
   keyOf(index: number): string

@@ -38,7 +38,6 @@ function reuseFormatter<T extends Intl.NumberFormat | Intl.DateTimeFormat>(
   const key = `${language.value} ${kind}`
   const formatter = formatters.get(key) ?? make(language.value)
   formatters.set(key, formatter)
-  // All formatters of a kind have the same type.
   return formatter as T
 }
 

@@ -17,7 +17,6 @@ const japanese: Readonly<Record<string, string>> = {
   Text: 'テキスト',
 }
 
-/** The name of a type in the language of the page. */
 export function typeWord(name: string): string {
   return language.value === 'ja' ? (japanese[name] ?? name) : name
 }

@@ -5,9 +5,7 @@ import type { Token, Tokens } from 'marked'
  * blocks.
  */
 export const maxNodes = 20_000
-/** Maximum nesting of elements. */
 export const maxDepth = 100
-/** Maximum number of columns of a table. */
 export const maxColumns = 300
 /** Maximum length of a TeX formula that is drawn, in characters. */
 export const maxFormulaLength = 5000
@@ -18,7 +16,6 @@ interface Budget {
   isCut: boolean
 }
 
-/** Takes a number of nodes from a budget. Returns whether the budget had enough; if not, nothing is left of it. */
 function take(budget: Budget, nodes: number): boolean {
   const isEnough = nodes <= budget.nodes
   budget.nodes -= isEnough ? nodes : budget.nodes
@@ -70,7 +67,6 @@ function boundedTable(table: Tokens.Table, depth: number, budget: Budget): Token
   return { ...table, header, align: table.align.slice(0, maxColumns), rows }
 }
 
-/** Counts the `<` in a piece of HTML: an upper bound of the number of its elements. */
 export function countTags(html: string): number {
   let count = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) count++
@@ -83,7 +79,6 @@ const maxOpen = 1000
 const unclosed =
   /^(?:area|base|body|br|col|colgroup|dd|dt|embed|head|hr|html|img|input|li|link|meta|option|p|rp|rt|source|tbody|td|tfoot|th|thead|tr|track|wbr)$/i
 
-/** Returns the beginning of an HTML document, up to the point at which more than {@link maxOpen} elements are open. */
 export function truncateNesting(html: string): string {
   let open = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
@@ -113,7 +108,10 @@ export function prune(root: Element): boolean {
   return isCut
 }
 
-/** Shortens the arrays of a parsed JSON value to `maxNodes / 4` items in all, and replaces objects and arrays deeper than `maxDepth` by `null`. */
+/**
+ * Shortens the arrays of a parsed JSON value to `maxNodes / 4` items in all, and replaces objects and arrays deeper than `maxDepth` by
+ * `null`.
+ */
 export function truncateValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes / 4, isCut: false }
   return { value: truncateToBudget(value, 1, budget), isCut: budget.isCut }

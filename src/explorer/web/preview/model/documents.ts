@@ -1,4 +1,3 @@
-/** JSON documents with a preview of their own: lists of analyses, notebooks, and the tables of a database. */
 import { isObject, nonEmptyText, parseIsoTime, stringItems } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
@@ -75,7 +74,6 @@ interface Cell {
 
 export interface Notebook {
   readonly cells: readonly Cell[]
-  /** Whether something was left out. */
   readonly isCut: boolean
 }
 
@@ -102,7 +100,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
   return { cells, isCut }
 }
 
-/** Returns an output of a code cell as an image or a text. Other forms, such as HTML, are ignored: most outputs have plain text beside them. */
+/** Returns an output of a code cell as an image or a text. Other forms, such as HTML, are ignored. */
 function outputOf(output: unknown): NotebookOutput | undefined {
   if (!isObject(output)) return undefined
   if (output.output_type === 'stream') return textOutput(notebookText(output.text))
@@ -123,7 +121,6 @@ function textOutput(text: string): Exclude<NotebookOutput, { kind: 'image' }> {
   return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
 }
 
-/** Returns the text of a notebook's member, which is one string or an array of lines. */
 function notebookText(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.filter((line) => typeof line === 'string').join('') : ''
@@ -148,7 +145,6 @@ export interface SchemaTable {
   readonly foreign: readonly string[]
 }
 
-/** A foreign key: from the table that has it to the table that it refers to. */
 export interface SchemaLink {
   readonly from: string
   readonly to: string

@@ -7,12 +7,10 @@ export type FormulaNode = string | FormulaElement
 export interface FormulaElement {
   readonly name: string
   readonly attributes: Readonly<Record<string, string>>
-  /** CSS properties by their names in JavaScript. */
   readonly style: Readonly<Record<string, string>>
   readonly children: readonly FormulaNode[]
 }
 
-/** Maximum number of elements and texts in one formula. */
 const maxFormulaNodes = 3000
 
 /** Maximum length that a formula may ask for, such as a space, in em. */
@@ -35,7 +33,6 @@ const properties =
   /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
 const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
 
-/** The members of a node of the library (Temml) that are read. */
 interface LibraryNode {
   readonly type?: unknown
   readonly text?: unknown
@@ -45,8 +42,8 @@ interface LibraryNode {
 }
 
 /**
- * Converts a formula from TeX to MathML. Only listed elements, attributes and styles are copied, so the formula cannot link, load
- * anything or cover the page.
+ * Converts a formula from TeX to MathML. Listed elements, attributes and styles are copied, so the formula cannot link, load anything or
+ * cover the page.
  *
  * @returns `undefined` for a text that is not a formula, and for a formula that is too large.
  */

@@ -55,7 +55,6 @@ export async function highlightLines(text: string, language: string): Promise<re
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
     return parseHighlightedLines(value)
   } catch {
-    // Without its language, a text is drawn without colours.
     return undefined
   }
 }

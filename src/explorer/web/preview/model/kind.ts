@@ -19,7 +19,6 @@ type PreviewKind =
   | 'pdf'
   | 'binary'
 
-/** Facts that determine the kind. A content has either text or bytes. */
 interface KindFacts {
   readonly uri: string
   readonly mimeType?: string | undefined
@@ -30,7 +29,6 @@ interface KindFacts {
 /** How a content is previewed. */
 export interface PreviewShape {
   readonly kind: PreviewKind
-  /** The highlight.js language of a text. */
   readonly language?: string
   /** The type of an image by its bytes, or of a sound or film as declared. */
   readonly mediaType?: string
@@ -79,7 +77,10 @@ export function mediaTypeOf(mimeType: string | undefined): string | undefined {
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(name) ? name : undefined
 }
 
-/** Determines the preview of a text by its type, else by its extension and content, and that of bytes by their signature, else by their type. */
+/**
+ * Determines the preview of a text by its type, else by its extension and content, and that of bytes by their signature, else by their
+ * type.
+ */
 export function shapeOf({ uri, mimeType, text, bytes }: KindFacts): PreviewShape {
   const type = mediaTypeOf(mimeType)
   if (type === 'inode/directory') return { kind: 'directory' }
@@ -311,7 +312,7 @@ const byEnding = new Map(
 
 const languages: readonly string[] = Object.keys(endings)
 
-/** The language for highlighting: by the name of the file, because the types of programs are seldom known; else by its type. */
+/** The language for highlighting: by the name of the file, else by its type. */
 export function languageOf(type: string | undefined, uri: string): string | undefined {
   const path = uri.replace(/[?#].*$/s, '')
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()

@@ -1,6 +1,5 @@
 import type { DatabaseOverview, SchemaTable } from './documents.ts'
 
-/** Position and size of a drawn table, in pixels. */
 export interface TableBox {
   readonly table: SchemaTable
   readonly x: number
@@ -14,8 +13,8 @@ export interface TableBox {
 const [width, head, line, gapX, gapY, most, across] = [200, 28, 18, 90, 24, 8, 1600]
 
 /**
- * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables that
- * it refers to, except in cycles. The groups stand in rows: the largest first, and tables without relations last.
+ * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables
+ * that it refers to, except in cycles. The groups stand in rows, the largest first.
  */
 export function placeTables({ tables, links }: DatabaseOverview) {
   const byId = new Map(tables.map((table) => [table.id, table]))
@@ -111,7 +110,7 @@ function arrangeInColumns(
   const columns = Array.from({ length: deepest + 1 }, (_, rank) =>
     group.filter((id) => ranks.get(id) === deepest - rank),
   )
-  // A tall column is split, so that a hundred tables around one stay on the screen.
+  // A tall column is split, so that many tables around one stay on the screen.
   const split = columns.flatMap((column) => splitEvenly(column, Math.max(8, Math.ceil(Math.sqrt(group.length) * 1.6))))
   return ordered(split, beside)
 }

@@ -7,7 +7,6 @@ export function splitLines(text: string): readonly string[] {
   return lines
 }
 
-/** Number of lines in a chunk that is drawn at once. */
 export const linesInChunk = 100
 
 /** Maximum length of a drawn line, in characters: browsers take seconds to lay out a line of megabytes. */
@@ -54,7 +53,6 @@ export interface LineMatch {
   readonly end: number
 }
 
-/** Maximum number of matches that are counted. */
 export const maxMatches = 10_000
 
 /** Finds a text in lines at most {@link maxMatches} times, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
@@ -123,7 +121,6 @@ function commonIn(old: readonly string[], fresh: readonly string[]): ReadonlySet
 /** A piece of a line: text, and its highlighting class, if any. */
 type StyledText = readonly [text: string, style: string]
 
-/** A line of highlighted text, in pieces of one style. */
 export type HighlightedLine = readonly StyledText[]
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }

@@ -2,8 +2,8 @@ import { Marked, type MarkedExtension, type TokenizerAndRendererExtension, type 
 import { escapeHtml, type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml, truncateTokens } from './bounds.ts'
 
 /**
- * Maximum length of plain text that is searched for the next formula, in characters. Without a limit the time would grow with the
- * square of the length.
+ * Maximum length of plain text that is searched for the next formula, in characters. Without a limit the time would grow with the square of
+ * the length.
  */
 const maxFormulaSearch = 20_000
 

@@ -14,8 +14,8 @@ function splitUriReference(text: string) {
 }
 
 /**
- * Resolves a reference in a document (RFC 3986, section 5.2), for URIs of any scheme. Characters that a URI may not contain are
- * escaped, since documents often have them. Undefined if the reference has no target, such as a relative one from a URI without a path.
+ * Resolves a reference in a document (RFC 3986, section 5.2), for URIs of any scheme. Characters that a URI may not contain are escaped,
+ * since documents often have them. Undefined if the reference has no target.
  */
 export function resolveReference(base: string, reference: string): LinkTarget | undefined {
   const text = escapeUri(reference.trim())
@@ -68,7 +68,6 @@ function withoutDots(path: string): string {
   return fieldValues.join('/')
 }
 
-/** Escapes the characters that a URI may not contain. */
 export function escapeUri(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})|[^\x21-\x7e]|["<>\\^`{|}]/gu, (character) =>
     character.isWellFormed() ? encodeURIComponent(character) : '%EF%BF%BD',

@@ -4,9 +4,8 @@ import { isObject, stringItems } from '../../../../core/kit/object.ts'
 export type Rows = readonly (readonly string[])[]
 
 /**
- * Parses comma-separated values (RFC 4180) row by row, so that the caller can pause between rows. Lines end with CRLF, LF or CR. The
- * parser is lenient: it keeps spaces around cells, a quote within an unquoted cell is a character, and a quoted cell that is never closed
- * contains the rest of the text. Empty lines are skipped.
+ * Parses comma-separated values (RFC 4180) row by row. Lines end with CRLF, LF or CR. The parser is lenient: it keeps spaces around cells,
+ * and a quote within an unquoted cell is a character. Empty lines are skipped.
  */
 export function* parseCsv(text: string, delimiter = ','): Generator<readonly string[]> {
   const end = text.length
@@ -163,7 +162,6 @@ function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** Returns the rows of a value and of the members of open nodes, in document order, at most {@link maxJsonRows}. */
 export function jsonRows(
   value: unknown,
   isOpen: (row: Pick<JsonRow, 'pointer' | 'depth' | 'siblings'>, count: number) => boolean,
@@ -231,7 +229,6 @@ function summarizeValue(value: unknown): string {
   return JSON.stringify(isLong ? `${value.slice(0, longest)}…` : value) ?? 'null'
 }
 
-/** Formats a value without its nested members. */
 function briefly(value: unknown): string {
   if (typeof value !== 'object' || value === null) return summarizeValue(value)
   if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
@@ -266,7 +263,9 @@ export function parseLines(text: string): readonly unknown[] {
   })
 }
 
-/** Returns objects as a table: their names, and the values as texts. `undefined` if a value is no object, and for no names or more than 60. */
+/**
+ * Returns objects as a table: their names, and the values as texts. `undefined` if a value is no object, and for no names or more than 60.
+ */
 export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined

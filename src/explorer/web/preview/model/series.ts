@@ -21,7 +21,6 @@ export interface Chart {
   /** Times of the values, in seconds since 1970 (UTC), ascending. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
-  /** Number of all series, if only some of them are in the document. */
   readonly of?: number
 }
 
@@ -132,7 +131,6 @@ function isNumeric(rows: Rows, column: number): boolean {
   return filled.length > 0 && numbers.length >= filled.length * 0.9
 }
 
-/** Parses a date, or seconds or milliseconds since 1970, to seconds since 1970. A date without a zone is taken as UTC. */
 function parseTimeCell(cell: string): number | undefined {
   const text = cell.trim()
   if (/^\d{9,10}(\.\d+)?$/.test(text)) return Number(text)
@@ -148,7 +146,6 @@ function parseTimeCell(cell: string): number | undefined {
   return Number.isFinite(parsed) ? parsed / 1000 : undefined
 }
 
-/** Merges series, so that all share the times of every series. */
 function mergeSeriesRuns(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
@@ -220,7 +217,6 @@ export function timeLabels(times: readonly number[], span: number, locale: strin
   return labels
 }
 
-/** Time formats for a span in seconds, from the shortest to the most precise. */
 function formsFor(span: number): readonly Intl.DateTimeFormatOptions[] {
   if (span > 200 * daySeconds) return [month, date, { ...date, ...hour }]
   if (span > 3 * daySeconds) return [date, { ...date, ...hour }]
