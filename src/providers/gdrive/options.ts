@@ -32,7 +32,7 @@ export interface GdriveOptions {
   readonly credentials: Credentials
   /** The part of Drive to serve. Default: My Drive. */
   readonly what?: ServedPart
-  /** The shortcuts to resolve. Default `anywhere` in My Drive, where the user created them; `inside` elsewhere. */
+  /** Default `anywhere` in My Drive, `inside` elsewhere. */
   readonly shortcuts?: ShortcutPolicy
   /** Whether each file is visible only to those whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
   readonly permissions?: boolean
@@ -49,7 +49,7 @@ export interface GdriveOptions {
   readonly log?: Log
 }
 
-/** @throws ResourceError `invalid`, whose message says what to do. */
+/** @throws ResourceError `invalid`. */
 export function completeGdriveOptions(options: GdriveOptions) {
   const { credentials, what = { kind: 'my-drive' }, permissions = false, intervalMs = 15_000 } = options
   const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options

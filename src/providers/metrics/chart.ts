@@ -93,7 +93,6 @@ export function formatChart(answer: ShownAnswer): string {
   return `${formatElement('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
-/** Returns the smallest and largest finite value of the drawn series; 0 and 1 if there is none. */
 function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
   const summaries = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
   if (summaries.length === 0) return [0, 1]
@@ -108,7 +107,6 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
   return formatElement('text', attributes, escapeXml(content))
 }
 
-/** Returns the header: the query, the description (or the labels that all series have), and the time span. */
 function headOf(answer: ShownAnswer): readonly string[] {
   const { help, start, end, step, series, unit, type } = answer
   const { common } = distinctLabels(series)
@@ -179,7 +177,6 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
   ]
 }
 
-/** Draws a line, broken at gaps and non-finite values; a single point is a dot. */
 function drawSeriesLine(
   { times, values, gaps }: ShownSeries,
   index: number,
@@ -221,7 +218,6 @@ function emptyWords({ left, right, top, bottom }: PlotArea): string {
   return text('No finite values in this time range.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
-/** Draws the legend: the labels of the first lines, each with its last, smallest and largest value; and how many lines are not named or not drawn. */
 function legendOf(answer: ShownAnswer, lines: readonly ShownSeries[], { format }: ValueFormat, top: number) {
   const { own, common } = distinctLabels(answer.series)
   const legendLines = lines.slice(0, mostNamed)

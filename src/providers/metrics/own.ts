@@ -4,7 +4,7 @@ import type { MetricFamily } from '../../core/log.ts'
 
 /** Resolution of the event loop delay, in milliseconds. */
 const resolutionMs = 20
-/** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
+/** Length of a measuring window, in milliseconds. */
 const windowMs = 15_000
 
 /** Measures processor time, memory, descriptors, and event loop delay of this process, until the returned `end` is called. */

@@ -7,7 +7,6 @@ import { type TimeSpan, unitIn } from './units.ts'
 
 interface SelfOptions {
   readonly measurements?: MetricsRegistry
-  /** Interval of the measurements, in seconds. */
   readonly intervalSeconds: number
   readonly maxSeries: number
 }
@@ -54,9 +53,10 @@ export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptio
   }
 }
 
-/** A series that grows: its labels, and its points in the order of their times, in seconds since 1970. */
+/** A series that grows. */
 interface Line {
   readonly labels: Labels
+  /** In seconds since 1970, ascending. */
   readonly times: number[]
   readonly values: number[]
 }
@@ -80,7 +80,7 @@ export function createHistory() {
   return {
     metrics: metrics as ReadonlyMap<string, Metric>,
     newest: () => newest,
-    /** Adds measurements. Ignores those that are not later than the newest ones, as after the clock was set back. */
+    /** Ignores measurements that are not later than the newest ones, as after the clock was set back. */
     add: (time: number, families: readonly MetricFamily[]): void => {
       if (time <= newest) return
       newest = time
