@@ -20,7 +20,6 @@ import type { LeftOutFiles } from './files/left-out.ts'
 /** The parsed options of a mount: those of its source, and those of every mount. */
 export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof Shape> & Shape>>
 
-/** The effects of a mount beyond reading the folder of its configuration. */
 interface SourceEffects<Options> {
   /** Returns the effects that follow from the mount as a whole. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
@@ -28,7 +27,6 @@ interface SourceEffects<Options> {
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
 }
 
-/** The mount that `findings` of a source examines, before it is opened. */
 export interface FindingContext {
   readonly address: string
   /** The folder of the configuration. */
@@ -121,7 +119,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   /** Whether a path is not a document of the source, so that it has no link to a page for people. */
   isUnlinked?(path: string): boolean
   isSingle?(options: Options): boolean
-  /** Whether a mount serves the measurements of this process. */
   isMeasuring?(options: Options): boolean
   /** Loads the OAuth client with which a person lets a mount read an account (`hikidashi auth`). */
   readonly account?: () => Promise<{ readonly account: SourceAccount }>
@@ -134,7 +131,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly sql?: () => Promise<{ readonly setupSql: string }>
 }
 
-/** The part of a schema whose type is the same for all sources. */
 interface WrittenSchema {
   readonly about: string
   readonly shape: z.Shape
@@ -148,7 +144,6 @@ interface AccountClient {
 
 /** How a person lets a mount read an account. */
 export interface SourceAccount {
-  /** Returns the client of a mount; undefined if it names none. */
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
   tokenFileOf(options: never, folder: string): string
   /** Asks a person for consent, at a URL that `show` gets. Resolves to the text of the token file. */
@@ -165,13 +160,11 @@ export type OptionsOfModule<Module extends { readonly source: { readonly shape: 
 
 /** The schema of a source for the configuration. */
 export interface SourceSchema<Shape extends z.Shape> {
-  /** Describes what a mount serves. */
   readonly about: string
   /**
    * The keys of a mount, besides `provider` and the keys that every mount has. A key here replaces one of these that has the same name.
    */
   readonly shape: Shape
-  /** Refuses options that do not go together. */
   readonly check?: (options: OptionsOf<Shape>, context: z.RefinementCtx) => void
   readonly effects: SourceEffects<OptionsOf<Shape>>
   /** The keys that name a file or folder which must exist. From a `served folder`, the mount serves the files. */
@@ -192,7 +185,6 @@ export function defineSourceSchema<const Shape extends z.Shape>(source: SourceSc
   return source
 }
 
-/** Rules for the files of a provider that are served as documents. */
 export interface DocumentRules {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
@@ -250,7 +242,6 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
-/** Settings that every mount has besides its own options. */
 export interface MountSettings {
   readonly log: Log
   readonly scrubber?: Scrubber
@@ -259,7 +250,6 @@ export interface MountSettings {
   readonly versionKey?: () => Promise<Uint8Array | undefined>
   readonly store?: LazyStore
   readonly replicas?: SharedChanges
-  /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
   readonly measurements?: MetricsRegistry
   /** The other mounts, once all of them are open. */

@@ -153,7 +153,6 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
       const half = estimateTextWidth(words, 12) / 2
-      // A label that would leave the picture is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
         formatElement('line', {

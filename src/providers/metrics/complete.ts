@@ -13,7 +13,6 @@ interface Sources {
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
 const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
 
-/** Completes names of metrics, labels and values of matchers, the last name in a query, and the other arguments. */
 export async function completeMetrics(
   { template, argument, arguments: filled }: CompletionRequest,
   sources: Sources,
@@ -119,7 +118,6 @@ export const metricTemplates: readonly Template[] = [
   },
 ]
 
-/** Formats of series besides JSON. */
 const forms = ['csv', 'chart'] as const
 type SeriesForm = (typeof forms)[number] | 'json'
 

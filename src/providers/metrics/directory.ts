@@ -97,7 +97,6 @@ function metricEntry({ name, type, help, unit }: Metric, path: string): Entry {
 /** Maximum length of the name of a metric in a path, in characters. */
 const maxLength = 1024
 
-/** Prefix of an escaped name. */
 const mark = 'U__'
 
 /**

@@ -15,7 +15,6 @@ export interface ValueAxis {
 /** Approximate number of marks on an axis of values. */
 const tickCount = 5
 
-/** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
   let [low, high] = room(clampValue(min), clampValue(max))
   // The axis includes zero when the values are near zero.

@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricFamily } from '../../core/log.ts'
 
-/** Resolution of the event loop delay, in milliseconds. */
 const resolutionMs = 20
 /** Length of a measuring window, in milliseconds. */
 const windowMs = 15_000

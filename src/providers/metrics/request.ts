@@ -28,7 +28,7 @@ export interface PrometheusRequest {
 }
 
 /**
- * Creates a client that sends requests only to `url`. It follows no redirects, and ignores proxies of the environment.
+ * Creates a client that sends requests only to `url`. It follows no redirects.
  *
  * The client passes the body of an answer to a callback, and returns the status. It throws ResourceError `unavailable` when there is no
  * answer, and `too-large` for one that is too long.

@@ -136,7 +136,6 @@ export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   return gaps
 }
 
-/** Returns the indices of the points at the edges of gaps, those of the longest gaps first. */
 export function gapEdgesOf(gaps: readonly Gap[]): readonly number[] {
   return [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).flatMap(({ after }) => [after, after + 1])
 }
