@@ -32,7 +32,7 @@ export interface FormatRules {
   readonly formats?: Readonly<Record<string, SettingsFormat>>
 }
 
-/** Compiles the rules. @throws ResourceError `invalid` for a malformed glob or an unknown format. */
+/** @throws ResourceError `invalid` for a malformed glob or an unknown format. */
 export function compileFormatRules({ include, formats: own = {} }: FormatRules): FormatOf {
   const included = include === undefined ? () => true : compileGlobs(include)
   const rules = Object.entries(own).map(([pattern, format]) => {

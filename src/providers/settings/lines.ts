@@ -195,7 +195,6 @@ function plainValue(text: string, start: number, lineEnd: number): Scalar {
 /** A quoted value, with nothing but a comment after it. A quote after a backslash is a part of it, unless it is the last one. */
 const quoted = /(?:'((?:\\'|[^'])*)'|"((?:\\"|[^"])*)"|`((?:\\`|[^`])*)`)[ \t]*(?:#.*)?(?=[\r\n]|$)/y
 
-/** Parses a quoted value; `undefined` if the quote is not closed, or anything but a comment follows it. */
 function quotedValue(text: string, from: number): Scalar | undefined {
   quoted.lastIndex = from
   const [, single, double, back] = quoted.exec(text) ?? []
