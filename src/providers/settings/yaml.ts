@@ -111,7 +111,6 @@ function refuseVersions(text: string): void {
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => SettingsNode
 
-/** Creates a reader that converts the nodes of one document to our own. */
 function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
   const anchors = new Map<string, SettingsNode>()
   /** The text that each node with an anchor has as a key, by the anchor. */
