@@ -28,7 +28,7 @@ interface ObjectPart {
   readonly start: number
 }
 
-/** Facts about the start of an object, cached because an object may be read in many parts. */
+/** Facts about the start of an object. */
 interface ObjectStart {
   readonly text: boolean
   /** The first bytes: enough to detect a MIME type. */
@@ -112,7 +112,7 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
   ) => {
     const { details, bytes, start } = part
     const { text: begun, head } = await beginningOf(key, part, signal)
-    // A range of a binary object is never text.
+    // A range of a binary object is not text.
     const text = begun ? decodeTextRange({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
     const textRange = text ?? { start, end: start + bytes.length }
     return {
@@ -156,7 +156,6 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     repeatRead(() => readOnce(key, path, range, context), context.signal)
 }
 
-/** Repeats a read until its answers are whole and of one version of the object. */
 async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal): Promise<Content> {
   let tears = 0
   for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
@@ -175,7 +174,6 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
     : unavailable('The object changes faster than it can be read. Try again later.')
 }
 
-/** Returns further facts of the store as metadata for display. No code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
   const facts = {
     ...defined({ contentType: mimeType, contentEncoding: encoding, storageClass, versionId }),
