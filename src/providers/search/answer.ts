@@ -10,7 +10,6 @@ import { hasTextForm } from '../../search/feed-documents.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { SearchCall } from './query.ts'
 
-/** The template with which a part of a document is requested. */
 const partTemplate = compileTemplate('{?as,lines}')
 
 /** Kinds of document parts that a mount can return. */
@@ -112,8 +111,9 @@ interface Searched {
   isCurrent(address: string): boolean
 }
 
-/** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
+/** Maximum number of hits examined for one answer. */
 const mostLooks = 20_000
+/** Maximum time for finding the hits of one answer, in milliseconds. */
 const mostMs = 10_000
 /** Time-out of a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
 export const sourceTimeoutMs = 1000
@@ -137,7 +137,7 @@ export function allowsFor(mounts: Searched['mounts'], principal: Principal): All
   return Object.assign(allows, { mounts: visibilities })
 }
 
-/** Returns the mounts whose access rules are known. Nobody sees documents of the others. */
+/** Returns the mounts whose access rules are known. */
 export async function knownMounts(mounts: Searched['mounts'], signal: AbortSignal): Promise<Searched['mounts']> {
   const answers = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
