@@ -20,7 +20,7 @@ export interface FetchedDocument extends MediaType {
   readonly url: HttpUrl
 }
 
-/** Fetches a URL; `fresh` revalidates even a recent answer. */
+/** `fresh` revalidates even a recent answer. */
 type Fetch = (ask: HttpRequest & { readonly fresh?: boolean }) => Promise<FetchedDocument>
 
 interface CachedFetch {
@@ -29,7 +29,7 @@ interface CachedFetch {
   readonly modified: string | undefined
   /** The epoch in which the answer was requested: see {@link createFetch}. */
   readonly epoch: number
-  /** The number of the request. An answer to an earlier request never replaces one to a later request. */
+  /** The number of the request. An answer to an earlier request does not replace one to a later request. */
   readonly order: number
   /** Time until which the answer is used without revalidation, as `performance.now()` returns it. */
   readonly until: number
@@ -94,7 +94,7 @@ export function createFetch(get: HttpGet) {
     )
     return document
   }
-  /** Causes every answer that is cached now to be revalidated before it is used. */
+  /** Makes the answers that are cached now be revalidated before they are used. */
   const renew = () => void epoch++
   return { fetch, renew }
 }
@@ -119,7 +119,6 @@ function pauseIn({ status, header }: HttpAnswer): number {
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxPauseMs)
 }
 
-/** Converts an unsuccessful answer to an error, which holds nothing of its body. */
 function statusError({ status, url }: HttpAnswer, requestUrl: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
@@ -138,7 +137,6 @@ interface MediaType {
   readonly charset: string | undefined
 }
 
-/** Parses a `Content-Type`. */
 export function mediaTypeOf(header: string | undefined): MediaType {
   const [, name] = /^\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})\s*(?:;|$)/.exec(header ?? '') ?? []
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]{1,60})"|([^\s;"]{1,60}))/i.exec(header ?? '') ?? []
@@ -149,8 +147,8 @@ export function mediaTypeOf(header: string | undefined): MediaType {
 const prescanBytes = 1024
 
 /**
- * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode every
- * byte: that of the header, otherwise that of the page. Everything else stays bytes, whose encoding may still be detected later.
+ * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode the
+ * bytes: that of the header, otherwise that of the page. Other content stays bytes.
  */
 export function contentFromBytes(bytes: Buffer, { mimeType, charset }: MediaType): Content {
   const facts = mimeType === undefined ? {} : { mimeType }
@@ -172,9 +170,8 @@ function isTextual(mimeType: string | undefined): boolean {
   return mimeType === undefined || /^text\/|[/+](?:json|xml)$|javascript/.test(mimeType)
 }
 
-/** Options of access to a web server. */
 export interface OriginOptions {
-  /** Base URL: all requests are at or below it. */
+  /** Base URL of the requests. */
   readonly url: string
   /** Addresses, single or in blocks (`10.0.0.0/8`), that may be requested although they are not public. Default none. */
   readonly allowAddresses?: readonly string[]
@@ -192,7 +189,7 @@ export interface OriginOptions {
   readonly resolve?: ResolveHost
 }
 
-/** Checks the options, and creates the client of a web server. @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
+/** @throws ResourceError `invalid`, whose message names the invalid option. */
 export function createOriginClient(options: OriginOptions) {
   const {
     allowAddresses = [],
