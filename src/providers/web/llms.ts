@@ -47,7 +47,7 @@ function linkPath(target: string, at: HttpUrl, base: HttpUrl): string | undefine
     const isPlain = segments.length === path.split('/').length && isPath(path)
     return isPlain && formatHttpUrl(url) !== formatHttpUrl(at) ? path : undefined
   } catch {
-    // The target is not a valid http or https URL.
+    // The target is not a valid URL of a page.
     return undefined
   }
 }
