@@ -6,7 +6,6 @@ import { tryRealPath } from '../core/kit/within.ts'
 export interface Checkout {
   /** The folder of the checked-out files. */
   readonly top: string
-  /** Directory of `HEAD` and the index. */
   readonly gitDir: string
   /** Directory of the configuration, `info/exclude` and the objects; equals `gitDir` except for a linked working tree. */
   readonly commonDir: string

@@ -5,7 +5,6 @@ export type SourceName = keyof typeof table
 
 export const sources: Readonly<Record<SourceName, Source>> = table
 
-/** The loaded sources that are not part of hikidashi, by the URLs of their modules. */
 const outside = new Map<string, Source>()
 
 /** Makes {@link sourceNamed} find a source that is not part of hikidashi. */

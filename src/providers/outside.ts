@@ -12,7 +12,6 @@ import { requireSecret, resolveConfigPath } from '../schema/values.ts'
 import { registerOutsideSource, sourceNamed } from './index.ts'
 import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
 
-/** The mount that a source of another author is opened for, and functions for its options. */
 export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' | 'log'> {
   /** Returns the absolute path of a file or folder that an option names. */
   path(name: string): string

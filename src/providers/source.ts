@@ -29,13 +29,11 @@ interface SourceEffects<Options> {
 
 export interface FindingContext {
   readonly address: string
-  /** The folder of the configuration. */
   readonly folder: string
   /** Returns the address of the mount that serves a file; undefined if none does. */
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** The optional methods that the provider of a mount has, as far as its options tell before it is opened. */
 export interface SourceAbilities {
   readonly watch?: boolean
   /** `separate`: the prompts change independently of entries, and the provider completes their arguments. */
@@ -59,7 +57,6 @@ interface SourcePrograms {
   readonly names: readonly string[]
   /** The package to install. Undefined: the configuration names the program. */
   readonly install?: string
-  /** The option that names the program. */
   readonly option: string
 }
 
@@ -96,7 +93,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   unchanging?(options: Options): string | undefined
   /** Whether each answer is computed for its request, so that there are no changes to report. */
   readonly isComputed?: boolean
-  /** Whether mounts add to other mounts (history, settings, results) or describe this machine. In a list that must be cut, they come last. */
+  /** Whether mounts come after the others when a list must be cut. */
   readonly isDerived?: boolean
   /** Whether mounts write data to the store of the configuration. */
   readonly keeps?: boolean
@@ -142,7 +139,6 @@ interface AccountClient {
   readonly secret: string | undefined
 }
 
-/** How a person lets a mount read an account. */
 export interface SourceAccount {
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
   tokenFileOf(options: never, folder: string): string
@@ -158,7 +154,6 @@ export type OptionsOfModule<Module extends { readonly source: { readonly shape: 
   Module['source']['shape']
 >
 
-/** The schema of a source for the configuration. */
 export interface SourceSchema<Shape extends z.Shape> {
   readonly about: string
   /**
@@ -215,13 +210,11 @@ export function locatePath(
   return { path, within: { folder, symlinks: confined.symlinks } }
 }
 
-/** Locates the `root` of a mount. Returns options of `files`. */
 export function locateRoot(options: { readonly root: string }, context: FolderContext) {
   const { path, ...found } = locatePath(options.root, context)
   return { root: path, ...found }
 }
 
-/** The mount that a source is opened for, and services for its provider. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
@@ -236,7 +229,6 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   documents(provider: Provider, rules?: DocumentRules): Promise<Provider>
 }
 
-/** @throws ResourceError `invalid` for unusable options, and errors of the provider. */
 export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extends Provider = Provider> = (
   options: OptionsOf<Source['shape']>,
   context: OpenContext,
@@ -252,7 +244,6 @@ export interface MountSettings {
   readonly replicas?: SharedChanges
   readonly spill?: SpilledOptions
   readonly measurements?: MetricsRegistry
-  /** The other mounts, once all of them are open. */
   readonly searchable?: MountsToSearch
   /** Number of the mount, from 1: its name where its address must not be shown. */
   readonly mountNumber?: number

@@ -151,7 +151,6 @@ function templateOf({ options }: Route): Template {
   }
 }
 
-/** Returns the values of a variable in the listing that are consistent with the other arguments. */
 function completeVariable({ template, argument, arguments: filled }: CompletionRequest, items: readonly RouteItem[]) {
   const fits = ({ values, template: from }: RouteItem) =>
     from === template &&

@@ -22,7 +22,6 @@ export interface RouteItem {
 interface ListingOptions {
   readonly base: HttpUrl
   readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<FetchedDocument>
-  /** Maximum number of entries of one route. */
   readonly maxEntries: number
   readonly log: Log
 }

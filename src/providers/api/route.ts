@@ -52,7 +52,6 @@ export function compileRoute(options: RouteOptions) {
   // The same URL without the escapes that the operator has written: `to` may contain %2F, and values may not.
   const probe = compileTemplate(to.replace(/^\//, '').replace(/%[0-9a-f]{2}/gi, 'x'))
 
-  /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
   const match = (path: string, params: Params): ReadonlyMap<string, string> | undefined => {
     const query = [...params]
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)

@@ -33,7 +33,6 @@ export interface EnvOptions {
   readonly within?: FolderBounds
   /** Key of the hashes that serve as versions. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
-  /** Scrubber that removes known secret values from shown values. */
   readonly scrubber?: Scrubber
   /** Redactor that scans shown values. Default: the one shared by this process. */
   readonly redactor?: Redactor

@@ -22,7 +22,6 @@ interface GcsOptions {
   readonly timeoutMs: number
 }
 
-/** Maximum number of connections. */
 const sockets = 32
 
 export type GcsClient = ReturnType<typeof createGcsClient>
@@ -125,7 +124,6 @@ function isPassingError(error: unknown): boolean {
   return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(errorCodeOf(error) ?? '')
 }
 
-/** Maximum number of attempts of a request. */
 const attempts = 3
 /** The wait after attempt n is random, below `firstWaitMs` · 2ⁿ and `longestWaitMs`, in milliseconds. */
 const [firstWaitMs, longestWaitMs] = [200, 2000]

@@ -268,7 +268,6 @@ async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limi
   return value
 }
 
-/** Returns the store's reason for a refusal, if it is a single word. */
 async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
   try {
     const { error } = recordIn(await readJsonAnswer(answer, new AbortController().signal, maxRefusalBytes))

@@ -31,7 +31,6 @@ export interface Corpus {
   readonly driveId?: string
 }
 
-/** Maximum number of attempts of a request. */
 const attempts = 5
 /** Maximum of the first and of any later pause between attempts, in milliseconds, unless Google asks for more. */
 const [firstWaitMs, longestWaitMs] = [500, 16_000]
@@ -40,7 +39,6 @@ const maxQuietMs = 60_000
 /** Number of files or changes requested per page: Drive's maximum. */
 const pageSize = 1000
 
-/** Parameters of a listing that includes items in shared drives. */
 const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 
 export type DriveClient = ReturnType<typeof createDriveClient>
@@ -103,7 +101,6 @@ export function createDriveClient(options: DriveClientOptions) {
       )
       return bytesIn(data)
     },
-    /** Returns the token from which later changes can be read. */
     startToken: async ({ driveId }: Corpus, signal: AbortSignal): Promise<string> => {
       const { startPageToken } = await ask('drive', signal, (drive, options) =>
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
@@ -257,6 +254,5 @@ function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefi
 }
 
 function bytesIn(data: unknown): Buffer {
-  // An answer without content has no buffer.
   return data instanceof ArrayBuffer ? Buffer.from(data) : Buffer.alloc(0)
 }

@@ -88,7 +88,6 @@ function parseKey(text: string): { readonly email: string; readonly key: string;
   )
 }
 
-/** The content of the file that `hikidashi auth gdrive` writes. */
 interface RefreshToken {
   readonly version: 1
   readonly clientId: string
@@ -142,7 +141,6 @@ function parseToken(text: string): RefreshToken | undefined {
 
 interface GrantOptions {
   readonly client: OAuthClient
-  /** Time-out for the person, in milliseconds. */
   readonly timeoutMs: number
   readonly show: (url: string) => void
   readonly endpoint?: string
@@ -195,7 +193,6 @@ export async function requestConsent(options: GrantOptions): Promise<RefreshToke
   }
 }
 
-/** Listens on the loopback interface for the redirect of the browser. */
 async function listenFor(state: string) {
   const { promise, resolve, reject } = withResolvers<string>()
   // There may be no waiter yet, so avoid an unhandled rejection.

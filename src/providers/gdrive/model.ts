@@ -4,7 +4,6 @@ import { indexerPrincipal } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { mimeTypeByName } from '../files/options.ts'
 
-/** A file, folder or shortcut of Drive. */
 export interface DriveFile {
   readonly id: string
   readonly name: string
@@ -42,7 +41,6 @@ const listed =
 const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
 const extraFields = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
-/** Returns the fields that are requested for listing and for reading files. */
 export function requestedFields(withReaders: boolean): { readonly listed: string; readonly told: string } {
   const fields = withReaders ? `${listed},${shared}` : listed
   return { listed: fields, told: `${fields},${extraFields}` }

@@ -8,10 +8,8 @@ export type Credentials =
   | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
   /** A service account: its key as JSON, and the user it impersonates, if access is delegated. */
   | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
-  /** The application default credentials. */
   | { readonly kind: 'default' }
 
-/** An OAuth client of the type "Desktop app", as registered at Google. */
 export interface OAuthClient {
   readonly id: string
   readonly secret: string | undefined
@@ -22,7 +20,6 @@ export type ServedPart =
   | { readonly kind: 'folder'; readonly id: string }
   /** Shared drives with these ids, or all that the credentials are a member of. */
   | { readonly kind: 'drives'; readonly ids?: readonly string[] }
-  /** Files that others have shared with the owner of the credentials. */
   | { readonly kind: 'shared' }
 
 /** The shortcuts to resolve: none, those to served files, or all. */

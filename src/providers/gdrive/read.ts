@@ -128,7 +128,6 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
-    /** Returns the names of the export formats of a file; without a file, all names. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
       file === undefined ? exportFormatNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
@@ -180,7 +179,6 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createLruCach
   }
 }
 
-/** Whether bytes match the version of their file, if that is an MD5 hash; otherwise true. */
 function isSum(bytes: Buffer, version: string): boolean {
   return !/^[0-9a-f]{32}$/.test(version) || createHash('md5').update(bytes).digest('hex') === version
 }
@@ -215,7 +213,6 @@ function createSheets() {
   const file = join(import.meta.dirname, '../../../dist/readings/worker.js')
   const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
-    /** Returns the sheets of a workbook, each as CSV. Throws ResourceError, such as `too-large`. */
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)

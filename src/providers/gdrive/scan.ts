@@ -171,7 +171,6 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
   }
 }
 
-/** Root of a tree: a folder or shared drive. */
 interface Anchor {
   readonly id: string
   /** Path prefix of the contents: empty, or ending in `/`. */
@@ -183,7 +182,6 @@ interface Anchor {
 export interface DriveRoots {
   readonly anchors: readonly Anchor[]
   readonly shared: boolean
-  /** The corpora whose changes are followed. */
   readonly corpora: readonly Corpus[]
 }
 
@@ -224,7 +222,6 @@ interface FoundDrive {
   readonly name: string
 }
 
-/** Maximum number of shared drives. */
 const maxDrives = 1000
 
 async function allDrives(client: DriveClient, signal: AbortSignal): Promise<readonly FoundDrive[]> {

@@ -13,7 +13,6 @@ interface FeedPosition {
   readonly token: string
 }
 
-/** Immutable state of Drive at one time. */
 export interface DriveState {
   readonly files: ReadonlyMap<string, DriveFile>
   readonly tree: DriveTree
@@ -46,7 +45,6 @@ function createFeed(
   { client, scanner, what, shortcuts }: Pick<SnapshotParts, 'client' | 'scanner' | 'what' | 'shortcuts'>,
   signal: AbortSignal,
 ) {
-  /** Builds a state from files, and drops those that no path leads to. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: DriveRoots,
@@ -123,7 +121,6 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
   /** Corrections found during a poll of the feed, which may not contain them yet. */
   let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
 
-  /** Lists everything, then applies the changes since the listing began. */
   const listing = singleFlight(async (): Promise<DriveState> => {
     const scope = await findDriveRoots(client, what, signal)
     const positions = await Promise.all(

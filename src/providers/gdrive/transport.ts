@@ -23,7 +23,6 @@ interface Sending extends RequestInit {
   readonly size?: number
 }
 
-/** Error code of an answer above the limit. */
 const tooLong = 'ETOOLONG'
 
 /** The `fetchImplementation` of Google's client. */
@@ -165,7 +164,6 @@ export function isTransientFault(fault: RequestFault): boolean {
   return code !== 'EREFUSED' && code !== tooLong
 }
 
-/** Whether Google no longer knows the token in the feed of changes. */
 export function isExpiredChangesFault({ status = 0, reason }: RequestFault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }

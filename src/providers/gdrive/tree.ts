@@ -22,7 +22,6 @@ export interface DriveTree {
   readonly titles: ReadonlyMap<string, string>
 }
 
-/** Maximum depth of a folder. */
 const maxDepth = 100
 
 /** Builds the tree of the files by their folders. A folder has one path: a shortcut stands for it only if it has no path of its own. */

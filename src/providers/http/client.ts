@@ -32,7 +32,6 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   readonly status: number
-  /** Returns a header, by its name in lower case. */
   header(name: string): string | undefined
   /** The uncompressed body of a successful answer; otherwise empty. */
   readonly body: Buffer

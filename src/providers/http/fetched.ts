@@ -15,7 +15,6 @@ export interface FetchedDocument extends MediaType {
   readonly body: Buffer
   /** Hash of the body and its media type. */
   readonly version: string
-  /** The `Link` header, with links to other pages (RFC 8288). */
   readonly link: string | undefined
   readonly url: HttpUrl
 }
@@ -27,7 +26,6 @@ interface CachedFetch {
   readonly fetched: FetchedDocument
   readonly etag: string | undefined
   readonly modified: string | undefined
-  /** The epoch in which the answer was requested: see {@link createFetch}. */
   readonly epoch: number
   /** The number of the request. An answer to an earlier request does not replace one to a later request. */
   readonly order: number
@@ -39,7 +37,6 @@ interface CachedFetch {
 const maxCacheBytes = 32 * 1024 * 1024
 /** Time that a body is used without revalidation, in milliseconds: a reader requests one range after the other. */
 const freshMs = 2000
-/** Maximum pause after a `Retry-After`, in milliseconds. */
 const maxPauseMs = 5 * 60_000
 
 /**
@@ -171,7 +168,6 @@ function isTextual(mimeType: string | undefined): boolean {
 }
 
 export interface OriginOptions {
-  /** Base URL of the requests. */
   readonly url: string
   /** Addresses, single or in blocks (`10.0.0.0/8`), that may be requested although they are not public. Default none. */
   readonly allowAddresses?: readonly string[]

@@ -7,7 +7,6 @@ import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
 import { decodeBytes, encodingLabel } from '../../text/encoding/decode.ts'
 
-/** A resource whose content is given as text, as bytes, or as a `data:` URI. */
 export type InlineResource = Description & {
   readonly text?: string
   readonly bytes?: Uint8Array

@@ -16,7 +16,6 @@ const width = 960
 const plotHeight = 300
 const edge = 24
 const rowHeight = 22
-/** Maximum number of series drawn. */
 const mostLines = 40
 
 /** Line colours. The first six are distinct with most kinds of colour blindness (Okabe and Ito, with a darker yellow). */
@@ -32,7 +31,6 @@ const colours = [
   '#4d4d4d',
   '#2f4b7c',
 ]
-/** Maximum number of series named in the legend: each has its own colour. */
 const mostNamed = colours.length
 const ink = { text: '#1f2933', soft: '#616e7c', line: '#e4e7eb', axis: '#9aa5b1', paper: '#ffffff' }
 const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', 'DejaVu Sans', sans-serif"
@@ -129,7 +127,6 @@ function headOf(answer: ShownAnswer): readonly string[] {
   ]
 }
 
-/** Formats `2026-11-21 10:00`, with seconds if they are not zero. */
 function dateOf(time: number): string {
   return formatUnixTime(Math.round(time))
     .replace('T', ' ')

@@ -124,7 +124,6 @@ type SeriesForm = (typeof forms)[number] | 'json'
 export interface SeriesRequest {
   readonly form: SeriesForm
   readonly when: TimeSpan | Instant
-  /** Whether the caller chose the step, or asks for one moment. */
   readonly exact: boolean
 }
 

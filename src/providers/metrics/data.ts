@@ -23,7 +23,6 @@ function toJsonNumber(value: number): number | string {
   return Number.isFinite(value) ? value : formatSampleValue(value)
 }
 
-/** Formats series as JSON, with a summary in words first. */
 export function formatJson(answer: ShownAnswer): string {
   const { query, type, help, unit, start, end, step, series, total, notes } = answer
   const isThinned = series.some((one) => one.points > one.times.length)
@@ -74,7 +73,6 @@ function formatSummary({ min, max, first, last, mean, trend, increase, perSecond
   }
 }
 
-/** Rounds a computed value to six significant digits. */
 const short = (value: number) => Number(value.toPrecision(6))
 
 function gapsIn(gaps: readonly Gap[]) {
@@ -84,7 +82,6 @@ function gapsIn(gaps: readonly Gap[]) {
     .map(({ from, to }) => ({ from: formatUnixTime(round(from)), to: formatUnixTime(round(to)) }))
 }
 
-/** Describes the series in sentences, with advice for the next request. */
 export function describeSeries(answer: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = answer
   const when =

@@ -12,7 +12,6 @@ export interface ValueAxis {
   readonly marks: readonly Mark[]
 }
 
-/** Approximate number of marks on an axis of values. */
 const tickCount = 5
 
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
@@ -55,7 +54,6 @@ function roundStep(step: number, binary: boolean): number {
 
 const daySeconds = 86_400
 
-/** Steps of a time axis, in seconds. */
 const timeSteps = [
   ...[1, 2, 5, 10, 15, 30],
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),

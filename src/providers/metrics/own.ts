@@ -3,7 +3,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricFamily } from '../../core/log.ts'
 
 const resolutionMs = 20
-/** Length of a measuring window, in milliseconds. */
 const windowMs = 15_000
 
 /** Measures processor time, memory, descriptors, and event loop delay of this process, until the returned `end` is called. */

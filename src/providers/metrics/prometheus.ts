@@ -26,7 +26,6 @@ import { familyNames, type Instant, maxSeriesPoints, type TimeSpan, unitIn } fro
 
 interface PrometheusOptions extends ClientOptions {
   readonly intervalSeconds: number
-  /** Maximum number of series read from an answer. */
   readonly maxSeries: number
 }
 
@@ -51,7 +50,6 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     let total = 0
     let histograms = 0
     const reader = createElementReader((json) => {
-      // Series beyond the limit are counted, but not parsed.
       if (++total > maxSeries) return
       const seriesList = seriesIn(parseJsonAnswer(json))
       if (seriesList === 'histogram') histograms++
@@ -156,7 +154,6 @@ async function readNewestSampleTime(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Returns undefined for malformed JSON or UTF-8. */
 function parseJsonAnswer(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
@@ -191,7 +188,6 @@ const types: ReadonlySet<unknown> = new Set<MetricType>([
   'info',
   'stateset',
 ])
-/** Maximum length of a help text, in characters. */
 const maxHelp = 500
 
 function describeMetric(name: string, facts: unknown): Metric {
@@ -238,7 +234,6 @@ function seriesIn(element: unknown): Series | 'histogram' {
   throw malformedAnswerError()
 }
 
-/** Maximum number of labels of a series. */
 const maxLabels = 100
 /** Maximum length of the value of a label, in characters. */
 const maxValue = 1000

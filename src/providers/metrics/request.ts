@@ -22,7 +22,6 @@ export interface PrometheusRequest {
   /** Path below `/api/v1/`. */
   readonly path: string
   readonly fields?: FormFields
-  /** Whether to send the fields in the body of a POST request. */
   readonly post?: boolean
   readonly signal: AbortSignal
 }

@@ -16,7 +16,6 @@ const mostPoints = 6000
 /** Maximum number of series kept. */
 const mostKept = 1000
 
-/** Source for the measurements of this process, taken at an interval. The latest {@link mostPoints} are in memory. */
 export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
   const own = options.measurements === undefined ? measureProcess() : undefined
   const measurements = options.measurements ?? createMetricsRegistry()
@@ -53,7 +52,6 @@ export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptio
   }
 }
 
-/** A series that grows. */
 interface Line {
   readonly labels: Labels
   /** In seconds since 1970, ascending. */

@@ -3,7 +3,6 @@ import type { Labels, MetricAnswer, Series } from './source.ts'
 export interface ShownSeries extends Series {
   /** Summary of all points. Undefined: the series has no finite value. */
   readonly summary: Summary | undefined
-  /** The gaps between all points of the series. */
   readonly gaps: readonly Gap[]
   /** Number of all points. */
   readonly points: number
@@ -25,7 +24,6 @@ export interface ShownAnswer {
   /** Number of series, with those that are left out. */
   readonly total: number
   readonly notes: readonly string[]
-  /** Whether the source takes no queries. */
   readonly withoutQueries?: boolean
 }
 

@@ -11,7 +11,6 @@ export interface Matcher {
   readonly value: string
 }
 
-/** Selects the series of a metric whose labels match all matchers. */
 export interface Selector {
   readonly metric: string
   readonly matchers: readonly Matcher[]
@@ -157,7 +156,6 @@ export interface MetricAnswer {
   readonly series: readonly Series[]
   /** Total number of series, without those that only `notes` mention. */
   readonly total: number
-  /** Notes for the reader, for example that the answer may be incomplete. */
   readonly notes: readonly string[]
 }
 
@@ -170,7 +168,6 @@ export type PageName = (typeof pageNames)[number]
  */
 export interface MetricSource {
   readonly intervalSeconds: number
-  /** Returns the metrics, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<MetricAnswer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */

@@ -1,14 +1,12 @@
 import { invalid } from '../../core/errors.ts'
 import { formatSampleValue } from '../../core/kit/sample-value.ts'
 
-/** Units at the end of metric names. */
 const unitNames: ReadonlySet<string> = new Set([
   ...['seconds', 'milliseconds', 'microseconds', 'nanoseconds', 'minutes', 'hours', 'days'],
   ...['bytes', 'bits', 'ratio', 'percent', 'celsius', 'kelvin', 'meters', 'volts', 'amperes', 'joules', 'watts'],
   ...['grams', 'hertz'],
 ])
 
-/** Suffixes that follow the unit. */
 const endings = /_(?:total|sum|bucket|created|max|min)$/
 
 /** Returns the unit in the name of a metric. Undefined: the name has no unit, or is that of a count or a date. */
@@ -54,7 +52,6 @@ const symbols: Readonly<Record<string, string>> = {
   ...{ joules: 'J', watts: 'W', grams: 'g', hertz: 'Hz' },
 }
 
-/** Without a unit, the formatter writes plain numbers. */
 export function createValueFormat(unit: string | undefined) {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)

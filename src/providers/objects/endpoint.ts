@@ -17,7 +17,6 @@ export function isMetadataHost(address: string): boolean {
   return bytes !== undefined && isMetadataAddress(bytes)
 }
 
-/** Error code of a host that resolves to a metadata service. */
 const refusedAddress = 'EMETADATA'
 
 /** DNS look-up for sockets that refuses a host with an address of a metadata service. */
@@ -79,7 +78,6 @@ const ways: ReadonlyMap<string, string> = new Map(
 const unsigned =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT.*))$/
 
-/** Returns the cause of a failed connection and the remedy; undefined for an unknown code. */
 export function connectionAdvice(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
@@ -88,7 +86,6 @@ export function connectionAdvice(system: string | undefined): string | undefined
   return ways.get(system)
 }
 
-/** Message for a failed request of unknown cause. */
 export const invalidAnswerMessage = 'The answer of the store is not valid. Check the store and the network to it.'
 
 /**

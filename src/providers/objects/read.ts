@@ -28,7 +28,6 @@ interface ObjectPart {
   readonly start: number
 }
 
-/** Facts about the start of an object. */
 interface ObjectStart {
   readonly text: boolean
   /** The first bytes: enough to detect a MIME type. */
@@ -46,7 +45,6 @@ interface ObjectStart {
 export function createObjectReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
   const beginnings = createLruCache<ObjectStart>(10_000)
 
-  /** Reads the body of an answer, unless it exceeds the limit. */
   const fetchPart = async (
     body: ObjectBody,
     range: ByteRange | undefined,
@@ -125,7 +123,6 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     }
   }
 
-  /** Returns the beginning of an object above the limit, and a link to the whole. */
   const readLinked = async (key: string, path: string, seconds: number, signal: AbortSignal): Promise<Content> => {
     const range = { start: 0, end: Math.min(shownBytes, maxBytes) }
     const part = await readPart(key, range, { signal })

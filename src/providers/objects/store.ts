@@ -31,7 +31,6 @@ export interface ObjectPage {
   readonly objects: readonly ObjectMetadata[]
   /** Common prefixes, up to a slash, of the keys that are not listed one by one. */
   readonly prefixes?: readonly string[]
-  /** Whether more keys may follow. */
   readonly more: boolean
 }
 
@@ -151,7 +150,6 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
       note(`${key}…`)
       return undefined
     },
-    /** Logs the recorded keys if there are new ones. */
     tell: (): void => {
       const count = odd.size + folders.size
       if (count === logCount) return

@@ -58,7 +58,6 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     | { readonly version: string | undefined; readonly packages: ReadonlyMap<string, LockedPackage> }
     | undefined
 
-  /** Returns the packages of the lock file, which is parsed again after a change. */
   const current = async (): Promise<ReadonlyMap<string, LockedPackage>> => {
     try {
       const now = await locks.stat?.(lockFile, own)
@@ -77,7 +76,6 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     }
   }
 
-  /** Whether a folder contains a package in a version, by its own package.json. */
   const holds = async (folder: string, version: string, context: Context): Promise<boolean> => {
     try {
       const [content] = await installed.read({ path: `${folder}/package.json`, params: new Map() }, context)

@@ -6,7 +6,6 @@ import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { deepNestingIn } from '../../text/front-matter.ts'
 
-/** Front matter of a prompt, between `---` and `---`. */
 export interface PromptFrontMatter {
   readonly name?: string
   readonly title?: string

@@ -154,7 +154,6 @@ function writtenIn(path: string, text: string): Written {
   return { prompt, header, sections }
 }
 
-/** Returns the arguments of a prompt that declares none: those for which its text has placeholders. */
 function argumentsIn(sections: readonly Section[], hint: string | undefined): readonly PromptArgument[] {
   return [...placeholdersIn(sections)].map(([name, { required }]) => ({
     name,

@@ -2,7 +2,6 @@ import { defined } from '../../core/kit/object.ts'
 import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Globs of the files that may be prompts. */
 const usual = ['**/*.md']
 
 /** The files are redacted before prompts are made from them. */

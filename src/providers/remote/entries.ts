@@ -80,7 +80,6 @@ export function describeEntry(facts: Description, mark: string): Description | u
   }
 }
 
-/** Returns the marks of the processes that have relayed a resource, to find loops. */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(via)
     ? via.filter((mark) => typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)).slice(0, 32)
@@ -89,7 +88,6 @@ function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): read
 
 /** Keys that MCP reserves for a server and its own client (MCP, basic: `_meta`). */
 const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
-/** Keys reserved for this server. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /**
@@ -125,7 +123,6 @@ function isResourceUri(text: string): boolean {
   return /^(?:[a-z][a-z0-9+.-]*:\/\/|file:)/i.test(bare) && !/^https?:/i.test(bare)
 }
 
-/** Returns the nesting depth of objects and arrays, counted only up to the limit. */
 function depthOf(value: unknown, remainingDepth = deepestMeta + 1): number {
   if (remainingDepth === 0 || typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, remainingDepth - 1)), 0)

@@ -24,7 +24,6 @@ interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: SnapshotKeeper<ServerSnapshot>
   readonly sideLists: readonly SideList[]
-  /** Whether a path that is not listed has the usual spelling, or that of a template. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refreshIntervalMs: number
@@ -34,7 +33,6 @@ interface FollowingOptions {
   readonly log: Log
 }
 
-/** A running watch. */
 interface FollowingRun {
   readonly view: RemoteView
   add(uris: readonly string[]): Promise<boolean>
@@ -44,7 +42,6 @@ interface FollowingRun {
 /** Creates the table of followed paths and their URIs at the server. It outlives each watch. */
 function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing' | 'isSpelled'>) {
   const followed = new Map<string, readonly string[]>()
-  /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
 
   /** Returns the URIs at the server to subscribe to for a path: its own, or those in its directory. */

@@ -37,7 +37,6 @@ import {
 import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './tools.ts'
 
 export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'> {
-  /** A command that starts the server, or its URL. */
   readonly target: ServerTarget
   /** How long a listing is cached if the server does not report changes, in milliseconds. Default 30,000. */
   readonly refreshMs?: number

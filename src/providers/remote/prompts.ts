@@ -13,7 +13,6 @@ import { collectPages, describeEntry, maxTextLengths, relayableMeta, toRemoteEnt
 import { type ServerConnection, translateRemoteError } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
-/** A prompt of the mount, and the name that the server knows it by. */
 export interface RelayedPrompt {
   readonly prompt: Prompt
   readonly name: string
@@ -145,7 +144,6 @@ export function toPromptPart(content: PromptContent, mark: string): PromptPart {
 }
 
 export interface ListFetchOptions {
-  /** Mark of what this process relays. */
   readonly mark: string
   readonly address: string | undefined
   readonly log: Log

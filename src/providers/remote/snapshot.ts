@@ -12,7 +12,6 @@ import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { type RemoteEntry, toRemoteEntry } from './entries.ts'
 import { toListError } from './session.ts'
 
-/** The list of a server. */
 export interface ServerSnapshot {
   /** In path order. */
   readonly known: readonly RemoteEntry[]
@@ -254,7 +253,6 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
       if (last !== undefined && (keeper.told || performance.now() - last.from < refreshMs)) return last.value
       return waitFor(fetching ?? begin(), signal, answerBy)
     },
-    /** Fetches the value again, and returns it with the previous one. */
     renew: async (signal: AbortSignal) => {
       // A fetch in progress may have read the data before the change.
       await fetching?.catch(() => {})

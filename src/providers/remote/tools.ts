@@ -182,7 +182,6 @@ const membersFor = {
   tools: { list: 'remoteTools', listen: 'addTools' },
 } as const
 
-/** A list of a mounted server beside its resources: of its prompts or its tools. */
 export type SideList = ReturnType<typeof sideListOf>
 
 export function sideListOf<T>(

@@ -19,7 +19,6 @@ import { type ParsedRow, parseRow, tagTerm } from './row.ts'
 
 const json = 'application/json'
 
-/** Number of complete rows fetched per query. */
 const pageSize = 32
 /** Upper bound of the length of an id, and of the segment of a tag, in characters. */
 const longest = 300

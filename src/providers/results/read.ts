@@ -20,7 +20,6 @@ import {
 } from './row.ts'
 import type { ResultWriter } from './write.ts'
 
-/** Query of a look-up. */
 export interface Question {
   /** The prompt as a person writes it. */
   readonly prompt: string
@@ -108,7 +107,6 @@ function formatJson(value: unknown): string {
 }
 
 const json = 'application/json'
-/** Maximum number of results per list. */
 const pageSizes = { recent: 50, tag: 200 }
 
 /** @throws ResourceError `not-found`, or `invalid` for a wrong parameter. */
@@ -199,7 +197,6 @@ interface Parts {
 const handoverMs = 60_000
 const attempts = 4
 
-/** Implements `Results.getOrCompute`. */
 export async function computeOnce(
   { store, collection, records, writer }: Parts,
   question: Required<Question>,

@@ -21,13 +21,11 @@ export interface S3Options extends BucketOptions {
   readonly pathStyle?: boolean
   /** Keys that sign requests. Default: those of the platform, as the official client finds them. */
   readonly keys?: Keys
-  /** A profile of the shared configuration files. */
   readonly profile?: string
   /** Whether the requester pays. Default false. */
   readonly requesterPays?: boolean
 }
 
-/** Maximum number of connections. */
 const sockets = 32
 
 /**
@@ -77,7 +75,6 @@ interface S3ClientOptions {
   readonly timeoutMs: number
 }
 
-/** Maximum number of attempts of a request. */
 const maxAttempts = 3
 /** Maximum size of an answer other than an object, in bytes. */
 const maxAnswerBytes = 8 * 2 ** 20

@@ -1,6 +1,5 @@
 import { invalid, type ResourceError } from '../../core/errors.ts'
 
-/** The command that captures one display. */
 export interface CaptureCommand {
   readonly program: string
   readonly args: readonly string[]

@@ -120,7 +120,6 @@ export const sourceTimeoutMs = 1000
 
 const stoppedNote = 'Not all matches were examined. Use rarer words.'
 
-/** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
   const visibilities = new Map(
     [...mounts].map(([address, mount]): [string, MountVisibility] => {
@@ -152,7 +151,6 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
   return new Map([...mounts].filter((_, index) => answers[index]))
 }
 
-/** Finds the hits that the caller may see, and that still exist. */
 export async function findHits(
   { index, mounts, isCurrent }: Searched,
   { text, where, limit, after }: SearchCall,

@@ -33,7 +33,6 @@ export function freshnessFor(principal: Principal, { mounts, here, stored }: Kno
   }
 }
 
-/** Returns the mounts of which only a part is searched, and how much of each. */
 export function partialMounts(
   { mounts }: SearchStatus,
   addresses: readonly string[] | undefined,

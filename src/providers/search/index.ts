@@ -50,7 +50,6 @@ export interface SearchOptions {
   readonly mounts: () => readonly IndexedMount[]
   /** Maximum length of the indexed part of a text (its beginning, or the end of a log), in bytes. */
   readonly maxBytes?: number
-  /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
   /** Interval at which a mount that cannot report changes is compared, in milliseconds. */
   readonly intervalMs?: number
@@ -298,7 +297,6 @@ function mountStatus(
   }
 }
 
-/** Returns the reasons why an answer may be incomplete. */
 function notesOf({ indexing, mounts }: SearchStatus, addresses: readonly string[] | undefined): readonly string[] {
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount
@@ -312,7 +310,6 @@ function notesOf({ indexing, mounts }: SearchStatus, addresses: readonly string[
   return mounts.length === 0 ? [] : [...partialNotes, idleNote]
 }
 
-/** Returns sentences about the tables and texts that are searched only in part. */
 function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
   const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
   const notes: string[] = []

@@ -18,16 +18,13 @@ export interface SearchCall {
   readonly fresh: boolean
 }
 
-/** Maximum length of the text to search for, in characters. */
 const maxLength = 1000
-/** Maximum length of a glob, in characters. */
 const maxGlobLength = 256
 const defaultLimit = 20
 const maxLimit = 100
 /** Maximum of the parameter `after`: how many hits may come before a page. */
 export const maxAfter = 1000
 
-/** Parameters of a search besides its text. */
 export const searchParameters = [
   'limit',
   'mount',
@@ -140,7 +137,6 @@ function parseSince(value: string, now: number): number {
   )
 }
 
-/** Maximum number of values returned. */
 const mostValues = 100
 /** Maximum number of suggestions examined. */
 const mostLooks = 2000

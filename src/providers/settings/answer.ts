@@ -167,7 +167,7 @@ async function answerSettingsRequest({
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
-/** Returns the child with a name. A name that is itself a secret looks missing. */
+/** A name that is itself a secret looks missing. */
 function visibleChild(node: SettingsNode, step: string): SettingsNode | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }

@@ -22,7 +22,6 @@ const names: readonly (readonly [RegExp, SettingsFormat])[] = [
 /** Lock files are not settings: tools write them for themselves. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
-/** Returns the format of a configuration file; `undefined` for any other file. */
 export type FormatOf = (path: string) => SettingsFormat | undefined
 
 export interface FormatRules {

@@ -8,7 +8,6 @@ import {
   type TableEntry,
 } from './tree.ts'
 
-/** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
   readonly text: string
   readonly start: number
@@ -23,7 +22,6 @@ function* linesWithStart(text: string): Generator<Line> {
   if (start < text.length) yield { text: text.slice(start), start }
 }
 
-/** A value of an INI file whose lines are still being collected. */
 interface Draft {
   readonly start: number
   end: number

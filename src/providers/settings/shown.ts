@@ -24,7 +24,6 @@ interface SettingsFile {
   readonly without: readonly DetectionLayer[]
 }
 
-/** Formats a node as JSON, without hidden values and without secrets that the detectors find in the rest. */
 export async function showJson(node: SettingsNode, source: SettingsFile): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
@@ -130,7 +129,6 @@ function partsInSource({ start, end }: Scalar, parts: readonly string[], text: s
   return spans
 }
 
-/** Span of a value in the JSON, without its quotes. */
 interface Leaf {
   readonly scalar: Scalar
   readonly start: number

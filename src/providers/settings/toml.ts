@@ -91,7 +91,6 @@ function means(value: TomlValue, expected: unknown): boolean {
     : expected instanceof TomlDate && value.writing === 'quoted'
 }
 
-/** Reads a text that is known to be TOML. */
 function readToml(text: string): Table {
   const root: Table = new Map()
   let current = root

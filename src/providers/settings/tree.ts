@@ -95,7 +95,6 @@ export function escapeStep(step: string): string {
 export interface SettingsLimits {
   /** Maximum size of the file, in bytes. */
   readonly maxBytes: number
-  /** Maximum nesting of lists and tables. */
   readonly maxDepth: number
   /** Maximum number of values, lists and tables, counted as often as aliases repeat them. */
   readonly maxNodes: number

@@ -43,7 +43,6 @@ const listMs = 60_000
 /** Time until a list that could not be fetched again is tried once more, in milliseconds. */
 const retryMs = 5000
 
-/** Maximum number of pages fetched concurrently. */
 const atOnce = 4
 
 /**
@@ -160,7 +159,6 @@ function createPageList(
   /** The number of the last load of the list, and that of the first load whose result may be cached. */
   let [startedAt, newest] = [0, 0]
   return {
-    /** Makes the list be loaded again before it is used. */
     renew: () => {
       newest = startedAt + 1
       if (cachedTable !== undefined) cachedTable = { ...cachedTable, until: 0 }
