@@ -84,7 +84,7 @@ const route = z
     }
   })
 
-/** Headers that the HTTP client sets itself: a configuration must not set them. */
+/** Headers that a configuration must not set. */
 const managed =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
 

@@ -18,7 +18,7 @@ const edge = 24
 const rowHeight = 22
 const mostLines = 40
 
-/** Line colours. The first six are distinct with most kinds of colour blindness (Okabe and Ito, with a darker yellow). */
+/** Line colours. The first six are of Okabe and Ito (for colour blindness), with a darker yellow. */
 const colours = [
   '#0072b2',
   '#d55e00',

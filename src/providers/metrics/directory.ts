@@ -101,8 +101,8 @@ const mark = 'U__'
 
 /**
  * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it
- * is escaped as in Prometheus ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_`
- * for any other character, by its code point. Undefined: no path can hold the name.
+ * is escaped: `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its code
+ * point (the "value encoding" of Prometheus, but with upper-case digits). Undefined: no path can hold the name.
  */
 export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined

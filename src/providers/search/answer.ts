@@ -192,7 +192,7 @@ export async function findHits(
 /** Creates the check whether a document still exists, if the index may be out of date. Each document is checked once. */
 function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
   const visibilityByUri = new Map<string, Promise<boolean>>()
-  /** The mounts that did not answer in time: they are not asked again. */
+  /** The mounts that did not answer: they are not asked again. */
   const silent = new Set<string>()
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)

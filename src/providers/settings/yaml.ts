@@ -220,6 +220,6 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
       json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
       ...span,
     }
-  // A tag such as !!binary would change the value, so the source text is used.
+  // A tag may change the value, so the source text is used.
   return createTextScalar(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
 }
