@@ -6,6 +6,7 @@ import { idPattern, nameFault } from './paths.ts'
 /** Maximum sizes of the parts of a record, in characters or items. */
 const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
+/** Task types: how much may be spent on an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const
 export type TaskType = (typeof taskTypes)[number]
 
