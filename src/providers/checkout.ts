@@ -2,20 +2,18 @@ import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { tryRealPath } from '../core/kit/within.ts'
 
-/** A working tree of a git repository, found without running git. Its paths are absolute and without symbolic links. */
+/** A working tree of a git repository. Its paths are absolute and without symbolic links. */
 export interface Checkout {
   /** The folder of the checked-out files. */
   readonly top: string
-  /** Directory of `HEAD` and the index. */
   readonly gitDir: string
   /** Directory of the configuration, `info/exclude` and the objects; equals `gitDir` except for a linked working tree. */
   readonly commonDir: string
 }
 
-/** The names in a directory that tell whether it is a git directory (like `is_git_directory` in `setup.c` of git). */
 export const gitDirectoryNames = ['HEAD', 'objects', 'refs', 'packed-refs'] as const
 
-/** Whether a directory is a git directory. `packed-refs` may stand for `refs`, because some copies lose empty folders. */
+/** `packed-refs` may stand for `refs`, because some copies lose empty folders. */
 export function isGitDirectory(has: (name: (typeof gitDirectoryNames)[number]) => boolean): boolean {
   return has('HEAD') && has('objects') && (has('refs') || has('packed-refs'))
 }
@@ -29,7 +27,7 @@ export function gitDirIn(text: string, folder: string): string | undefined {
   return target === undefined ? undefined : resolve(folder, target)
 }
 
-/** Returns the working tree whose top is a folder; undefined if its `.git` is missing or unreadable, or leads to no repository or a bare one. */
+/** Returns the working tree whose top is a folder; undefined if there is none. */
 export async function checkoutAt(folder: string): Promise<Checkout | undefined> {
   try {
     const top = await realpath(folder)
@@ -67,8 +65,8 @@ export async function gitDirectoryAround(folder: string): Promise<string | undef
 }
 
 /**
- * Whether a folder inside a served root is another working tree of a repository whose files are served anyway: its `.git` file leads to
- * `worktrees/NAME` of a repository that the folder lies in, or whose main working tree lies in the root. A bare repository has no main one.
+ * Whether a folder inside a served root is another working tree of a repository: its `.git` file leads to `worktrees/NAME` of a repository
+ * that the folder lies in, or whose main working tree lies in the root.
  *
  * @param target The git directory that the `.git` file leads to.
  * @param around The common directories of the repositories that the folder lies in.
@@ -78,7 +76,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
   if (basename(worktrees) !== 'worktrees') return false
   const common = await tryRealPath(dirname(worktrees))
   if (common !== undefined && around.includes(common)) return true
-  // If the repository was moved, or is seen from a container, the path in the `.git` file is wrong, and the name of the working tree decides.
+  // If the repository was moved, or is seen from a container, the path in the `.git` file is wrong: the name of the working tree decides.
   if (common === undefined) {
     const flags = await Promise.all(around.map((one) => exists(join(one, 'worktrees', name))))
     return flags.includes(true)
@@ -107,7 +105,6 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** Whether the configuration of a repository says that it has no working tree. */
 async function isBare(commonDir: string): Promise<boolean> {
   const texts = ['config', 'config.worktree'].map((name) =>
     smallText(join(commonDir, name), 1024 * 1024).catch(() => ''),
@@ -116,7 +113,6 @@ async function isBare(commonDir: string): Promise<boolean> {
   return /^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?(?:[#;].*)?$/im.test(text)
 }
 
-/** Reads a regular file of at most `limit` bytes. Rejects for anything else. */
 async function smallText(path: string, limit = maxPointerBytes): Promise<string> {
   const stats = await stat(path)
   if (!stats.isFile() || stats.size > limit) throw new Error(`${path} is not a file of at most ${limit} bytes.`)

@@ -5,10 +5,9 @@ export type SourceName = keyof typeof table
 
 export const sources: Readonly<Record<SourceName, Source>> = table
 
-/** The loaded sources that are not part of hikidashi, by the URLs of their modules, as Node itself caches modules. */
 const outside = new Map<string, Source>()
 
-/** Registers a source that is not part of hikidashi, so that {@link sourceNamed} finds it by the URL of its module. */
+/** Makes {@link sourceNamed} find a source that is not part of hikidashi. */
 export function registerOutsideSource(url: string, source: Source): void {
   outside.set(url, source)
 }

@@ -12,7 +12,6 @@ import { requireSecret, resolveConfigPath } from '../schema/values.ts'
 import { registerOutsideSource, sourceNamed } from './index.ts'
 import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
 
-/** The mount that a source of another author is opened for, and functions for its options. */
 export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' | 'log'> {
   /** Returns the absolute path of a file or folder that an option names. */
   path(name: string): string
@@ -24,7 +23,6 @@ export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' |
   secret(option: string, value: { readonly env: string } | { readonly file: string }): Promise<string>
 }
 
-/** The facts of a {@link Source} that a source of another author can declare. */
 type OutsideFacts<Options> = Pick<
   Source<Options>,
   | 'name'
@@ -56,7 +54,6 @@ export interface OutsideSource<Shape extends z.Shape>
   open(options: OptionsOf<Shape & typeof documentsShape>, context: OutsideContext): Provider | Promise<Provider>
 }
 
-/** Fault of a module that a configuration names as a source. */
 interface OutsideFault {
   readonly message: string
   readonly fix: string
@@ -67,9 +64,9 @@ const isPathName = (name: string) => /^(?:\.{0,2}[\\/]|~[\\/]|[A-Za-z]:[\\/])/.t
 const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+(?:\/[\w./~-]+)?$/
 
 /**
- * Returns the URL of the module that a configuration names as a source: a path, relative to the folder of the configuration, or the
- * name of a package that is installed there. Runs no code of the module. Undefined for the name of a known source, and if no such package
- * is installed.
+ * Returns the URL of the module that a configuration names as a source: a path, relative to the folder of the configuration, or the name
+ * of a package that is installed there. Runs no code of the module. Undefined for the name of a known source, and if no such package is
+ * installed.
  */
 export function outsideModuleUrl(name: unknown, folder: string): string | undefined {
   if (typeof name !== 'string' || sourceNamed(name) !== undefined) return undefined
@@ -84,7 +81,7 @@ export function outsideModuleUrl(name: unknown, folder: string): string | undefi
   }
 }
 
-/** Returns the URL of the main module of a package that can only be imported, not required; undefined if none is found. */
+/** Returns the URL of the main module of a package that can be imported, but not required. */
 function importedModule(name: string, require: NodeJS.Require): string | undefined {
   for (const folder of require.resolve.paths(name) ?? []) {
     const file = join(folder, name, 'package.json')
@@ -93,7 +90,7 @@ function importedModule(name: string, require: NodeJS.Require): string | undefin
       const target = importTarget(memberOf(exports, '.') ?? exports)
       return target === undefined ? undefined : pathToFileURL(join(dirname(file), target)).href
     } catch {
-      // The package is not in this folder: try the next one.
+      // Try the next folder.
     }
   }
   return undefined
@@ -105,8 +102,8 @@ function importTarget(entry: unknown): string | undefined {
 }
 
 /**
- * Imports the module of a source that is not part of hikidashi, which runs its code. Loaded sources are cached by URL. Resolves to a fault
- * if the module cannot be loaded or exports no valid source.
+ * Imports the module of a source that is not part of hikidashi, which runs its code. Resolves to a fault if the module cannot be loaded or
+ * exports no valid source.
  */
 export async function loadOutsideSource(name: string, url: string): Promise<Source | OutsideFault> {
   const cachedSource = sourceNamed(url)
@@ -140,7 +137,6 @@ function unloadable(name: string, url: string, error: unknown): OutsideFault {
   }
 }
 
-/** Returns why a value is not a source, as a sentence; undefined if it is one. */
 function sourceFault(value: unknown): string | undefined {
   if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
   const { name, about, options = {}, open } = value
@@ -157,7 +153,6 @@ function sourceFault(value: unknown): string | undefined {
   return odd === undefined ? undefined : `Its option ${JSON.stringify(odd[0])} must be a schema, such as option.text().`
 }
 
-/** Returns, as a sentence, which text or icon for the explorer is invalid; undefined if none is. */
 function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
     return `Its "noun" must be a string of at most ${maxLabelLength} characters that is not blank.`
@@ -195,7 +190,7 @@ function sourceFrom(outside: OutsideSource<z.Shape>): Source {
   }
 }
 
-/** Opens the provider of a module. @throws ResourceError `unavailable` in place of an error that is not a ResourceError. */
+/** @throws ResourceError `unavailable` in place of an error that is not a ResourceError. */
 async function openedBy(
   { name }: Pick<OutsideFacts<never>, 'name'>,
   open: () => Provider | Promise<Provider>,

@@ -36,7 +36,6 @@ export function programFiles(
   return hasEnding ? [name] : endings.map((ending) => name + ending.toLowerCase())
 }
 
-/** Whether a path leads to a file that this user may run. */
 export async function isProgram(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK)
@@ -46,7 +45,6 @@ export async function isProgram(path: string): Promise<boolean> {
   }
 }
 
-/** Path of the shell on Linux and macOS, although POSIX does not fix it. */
 const shellPath = '/bin/sh'
 let hasShell: boolean | undefined
 
@@ -57,8 +55,7 @@ export function findShell(): string | undefined {
 }
 
 /**
- * Starts a program with limits on its memory, processor time and written files. On Windows, and where there is no `/bin/sh`, it
- * starts without limits.
+ * Starts a program with limits. On Windows, and where there is no `/bin/sh`, it starts without them.
  *
  * @param program An absolute path.
  */
@@ -79,25 +76,23 @@ interface OutputOptions {
   readonly env: Readonly<Record<string, string>>
   /** Bytes for the standard input. By default it is empty. */
   readonly input?: Uint8Array
-  /** Time after which the program is killed, in milliseconds. */
   readonly timeoutMs: number
   /** Maximum length of the standard output, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Called once, right after the start. */
   readonly onStart?: (child: ChildProcess) => void
   readonly errors: {
     late(): Error
     tooMuch(): Error
     notStarted(cause: unknown): Error
-    /** @param code The exit code. `null`: the program was killed. */
+    /** @param code The exit code. `null`: a signal ended the program. */
     failed(code: number | null): Error
   }
 }
 
 /**
- * Runs a program with limits, and returns its standard output. The program is killed when its time is over, its output is too long, the signal
- * aborts, or this process ends; except on Windows, the processes that it has started are killed with it. Rejects with one of `errors`, or the
+ * Runs a program with limits, and returns its standard output. The program is killed when its time is over, its output is too long, the
+ * signal aborts, or this process exits; except on Windows, its process group is killed with it. Rejects with one of `errors`, or the
  * reason of the signal.
  *
  * @param program An absolute path.
@@ -149,7 +144,7 @@ export function runProgram(
       if (child.pid === undefined) settle(null)
     })
     child.once('close', settle)
-    // Ignore EPIPE: the event `close` reports the failure.
+    // Ignore EPIPE: the event `close` tells how the program ended.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })

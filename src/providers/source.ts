@@ -20,38 +20,29 @@ import type { LeftOutFiles } from './files/left-out.ts'
 /** The parsed options of a mount: those of its source, and those of every mount. */
 export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof Shape> & Shape>>
 
-/** The effects of a mount beyond reading the folder of its configuration. */
 interface SourceEffects<Options> {
   /** Returns the effects that follow from the mount as a whole. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
-  /** One rule for each option of the source. An option without a rule is a type error. */
+  /** An option of the source without a rule is a type error. */
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
 }
 
-/** The mount that `findings` of a source examines, before it is opened. */
 export interface FindingContext {
   readonly address: string
-  /** The folder of the configuration. */
   readonly folder: string
   /** Returns the address of the mount that serves a file; undefined if none does. */
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** The optional methods that the provider of a mount has, as far as its options tell before it is opened. */
 export interface SourceAbilities {
-  /** The provider reports changes by itself (`watch`). */
   readonly watch?: boolean
-  /** The provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  /** `separate`: the prompts change independently of entries, and the provider completes their arguments. */
   readonly prompts?: boolean | 'separate'
-  /** The provider has `tools`. */
   readonly tools?: boolean
-  /** The provider has `sees`: which entries it shows depends on the caller. */
   readonly sees?: boolean
-  /** The provider has `parts`, such as the rows of tables. */
   readonly parts?: boolean
 }
 
-/** The folder that a mount serves. */
 interface SourceFolder {
   /** The option that names the folder. */
   readonly option: string
@@ -61,19 +52,17 @@ interface SourceFolder {
   readonly isPlain?: true
 }
 
-/** The programs that a mount starts. */
 interface SourcePrograms {
   /** Names or paths of programs, of which one is enough. */
   readonly names: readonly string[]
   /** The package to install. Undefined: the configuration names the program. */
   readonly install?: string
-  /** The option that names the program. */
   readonly option: string
 }
 
 /**
- * Declares a source: all that other modules need to know about it before it is loaded. A start loads the declarations of all
- * sources, so their modules import next to nothing. A method gets the parsed options of one mount.
+ * Declares a source. A start loads the declarations of all sources, so their modules import next to nothing. `options` are the parsed
+ * options of one mount.
  */
 export interface Source<Options = Readonly<Record<string, unknown>>> {
   /** The name of the source: `provider` in a configuration. */
@@ -84,12 +73,11 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly icon?: MountIcon
   /** The title of a mount in the explorer, unless it has one of its own or several mounts have the same. Default: its name. */
   readonly label?: MountLabel
-  /** The use of a mount, in a few words, for the first screen of the explorer. A mount may have a description of its own. */
+  /** The use of a mount, in a few words, for the first screen of the explorer. */
   readonly purpose?: MountLabel
-  /** Whether resources differ at every read, such as measurements: the explorer does not show them as changed. */
+  /** Whether resources change all the time, such as measurements. */
   readonly isLive?: boolean
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
-  /** Loads the function that opens a mount. */
   readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>
   abilities?(options: Options): SourceAbilities
   programs?(options: Options): SourcePrograms | undefined
@@ -101,37 +89,33 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly changes?: 'polled' | 'seen'
   /** Whether the source polls by itself if a mount has `poll`: its lists have no versions to compare. */
   readonly isPolling?: boolean
-  /** Returns why a mount never changes, as a sentence: `poll` is then refused. Undefined if it can change. */
+  /** Returns why a mount never changes, as a sentence. Undefined if it can change. */
   unchanging?(options: Options): string | undefined
   /** Whether each answer is computed for its request, so that there are no changes to report. */
   readonly isComputed?: boolean
-  /** Whether mounts add to other mounts (history, settings, results) or describe this machine. In a list that must be cut, they come last. */
+  /** Whether mounts come after the others when a list must be cut. */
   readonly isDerived?: boolean
   /** Whether mounts write data to the store of the configuration. */
   readonly keeps?: boolean
-  /** Whether `"over": "*"` leaves out mounts of the source: their texts change all the time, or they are searches themselves. */
+  /** Whether `"over": "*"` leaves out mounts of the source. */
   readonly isUnsearched?: boolean
   /** For mounts that search other mounts: the option that names those, and the number of bytes of a text that are indexed. */
   readonly searches?: { readonly option: string; indexedBytes(options: Options): number | undefined }
-  /** Whether an answer depends on its caller, so that no cache may share it. */
+  /** Whether an answer depends on its caller. */
   readonly isPersonal?: boolean
   /** The roles that may store records in a mount. Undefined for a source that stores none. */
   writers?(options: Options): readonly string[]
-  /** The folder that mounts serve. */
   readonly folder?: SourceFolder
-  /** Loads the explanation why files of the folder are left out. */
   readonly leftOut?: () => Promise<{
     readonly leftOut: (options: never, context: FolderContext) => Promise<LeftOutFiles>
   }>
   /** Says why a mount has nothing at the path of an existing file. */
   readonly absence?: string
-  /** Whether texts are decoded by their detected encoding: `hikidashi check` reports those whose encoding is unknown. */
+  /** Whether texts are decoded by their detected encoding. */
   readonly isDecoded?: boolean
   /** Whether a path is not a document of the source, so that it has no link to a page for people. */
   isUnlinked?(path: string): boolean
-  /** Whether a mount is a single resource. */
   isSingle?(options: Options): boolean
-  /** Whether a mount serves the measurements of this process. */
   isMeasuring?(options: Options): boolean
   /** Loads the OAuth client with which a person lets a mount read an account (`hikidashi auth`). */
   readonly account?: () => Promise<{ readonly account: SourceAccount }>
@@ -144,7 +128,6 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly sql?: () => Promise<{ readonly setupSql: string }>
 }
 
-/** The part of a schema whose type is the same for all sources. */
 interface WrittenSchema {
   readonly about: string
   readonly shape: z.Shape
@@ -156,11 +139,8 @@ interface AccountClient {
   readonly secret: string | undefined
 }
 
-/** How a person lets a mount read an account: the OAuth client, the file of the token, and the request for consent. */
 export interface SourceAccount {
-  /** Returns the client of a mount; undefined if it names none. */
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
-  /** Returns the path of the file that keeps the token. */
   tokenFileOf(options: never, folder: string): string
   /** Asks a person for consent, at a URL that `show` gets. Resolves to the text of the token file. */
   ask(
@@ -170,22 +150,16 @@ export interface SourceAccount {
   ): Promise<string>
 }
 
-/** The options of a mount, by the module of its schema. */
 export type OptionsOfModule<Module extends { readonly source: { readonly shape: z.Shape } }> = OptionsOf<
   Module['source']['shape']
 >
 
-/**
- * The schema of a source for the configuration: the keys of its mounts, and facts that follow from them before anything is opened.
- */
 export interface SourceSchema<Shape extends z.Shape> {
-  /** Describes what a mount serves. */
   readonly about: string
   /**
    * The keys of a mount, besides `provider` and the keys that every mount has. A key here replaces one of these that has the same name.
    */
   readonly shape: Shape
-  /** Refuses options that do not go together. */
   readonly check?: (options: OptionsOf<Shape>, context: z.RefinementCtx) => void
   readonly effects: SourceEffects<OptionsOf<Shape>>
   /** The keys that name a file or folder which must exist. From a `served folder`, the mount serves the files. */
@@ -201,12 +175,11 @@ export interface SourceSchema<Shape extends z.Shape> {
   ) => readonly Finding[] | Promise<readonly Finding[]>
 }
 
-/** Declares the schema of a source: the types of its effects and checks follow from its shape. */
+/** Returns its argument. The types of the effects and checks follow from the shape. */
 export function defineSourceSchema<const Shape extends z.Shape>(source: SourceSchema<Shape>): SourceSchema<Shape> {
   return source
 }
 
-/** Rules for the files of a provider that are served as documents. */
 export interface DocumentRules {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
@@ -218,16 +191,16 @@ export interface DocumentRules {
   readonly frontMatter?: readonly string[]
 }
 
-/** Limits of the paths of a mount: the symbolic links that are followed below the folder, and whether a path may lie outside of it. */
 export interface PathLimits {
+  /** The symbolic links that are followed below the folder of the mount. */
   readonly symlinks: FolderBounds['symlinks']
+  /** Whether a path may lie outside of that folder. */
   readonly outside: boolean
 }
 
-/** The folder to which the paths of a mount refer, and their limits. */
 export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
 
-/** Returns the absolute path of a file or folder that a mount names, and the limits of its links; `within` is undefined if there are none. */
+/** Returns the absolute path of a file or folder that a mount names, and the limits of its links, if any. */
 export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
@@ -237,13 +210,11 @@ export function locatePath(
   return { path, within: { folder, symlinks: confined.symlinks } }
 }
 
-/** Returns the located folder that a mount names as its `root`, as options of `files`. */
 export function locateRoot(options: { readonly root: string }, context: FolderContext) {
   const { path, ...found } = locatePath(options.root, context)
   return { root: path, ...found }
 }
 
-/** The mount that a source is opened for, and services for its provider. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
@@ -258,39 +229,27 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   documents(provider: Provider, rules?: DocumentRules): Promise<Provider>
 }
 
-/**
- * Opens a source with the options of a mount.
- *
- * @throws ResourceError `invalid` for unusable options, and errors of the provider.
- */
 export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extends Provider = Provider> = (
   options: OptionsOf<Source['shape']>,
   context: OpenContext,
 ) => Promise<Opened>
 
-/** Settings that every mount has besides its own options. */
 export interface MountSettings {
   readonly log: Log
-  /** Removes known secrets, for providers that redact. */
   readonly scrubber?: Scrubber
   /** Key for the version hashes of redacted contents. Replicas share it. Default: a separate key for each mount. */
   readonly key?: Uint8Array
-  /** Loads the key for version hashes when it is needed. */
   readonly versionKey?: () => Promise<Uint8Array | undefined>
-  /** Store of results and search indexes. */
   readonly store?: LazyStore
-  /** The changes that this process shares with the other replicas. */
   readonly replicas?: SharedChanges
-  /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
   readonly measurements?: MetricsRegistry
-  /** The other mounts, once all of them are open. */
   readonly searchable?: MountsToSearch
   /** Number of the mount, from 1: its name where its address must not be shown. */
   readonly mountNumber?: number
 }
 
-/** The mounts that a search reads. They are opened together with the search, and can be read once all mounts are open. */
+/** The mounts that a search reads. They can be read once all mounts are open. */
 export interface MountsToSearch {
   reader(address: string): MountReader | undefined
   /** Returns the options with which a mount is opened, including those that its source finds out; undefined if there is no such mount. */
@@ -307,7 +266,6 @@ export function createLazyStore(options: StoreOptions, log: Log) {
       opening ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
       return opening
     },
-    /** Closes the store, if it was opened. */
     close: async (): Promise<void> => {
       const open = await opening?.catch(() => undefined)
       await open?.close()
@@ -317,7 +275,7 @@ export function createLazyStore(options: StoreOptions, log: Log) {
 
 export type LazyStore = ReturnType<typeof createLazyStore>
 
-/** Returns a short text for the address of a mount, as a part of the name of a collection in the store. */
+/** Returns the address of a mount, or its hash if it is longer than 150 bytes, as a part of the name of a collection in the store. */
 export function collectionName(address: string): string {
   const { text } = parseAddress(address)
   return Buffer.byteLength(text) <= 150 ? text : createHash('sha256').update(text).digest('hex')

@@ -7,10 +7,8 @@ import { findProgram, runProgram } from './program.ts'
 
 /** Time-out of OCR of one page, and of the question for the languages, in milliseconds. */
 const [pageMs, questionMs] = [60_000, 10_000]
-/** Maximum length of the text of one page, in bytes. */
 const maxOutputBytes = 1024 * 1024
 
-/** The program for OCR on this machine, and the languages that it has. */
 export interface InstalledOcr {
   readonly program: string
   readonly languages: readonly string[]
@@ -29,7 +27,6 @@ export async function findTesseract(signal: AbortSignal): Promise<InstalledOcr |
   return languages.length === 0 ? undefined : { program, languages: languages.filter((line) => line !== '') }
 }
 
-/** Returns the languages that OCR lacks. */
 export function missingLanguages({ languages }: InstalledOcr, needs: readonly string[]): readonly string[] {
   return needs.filter((language) => !languages.includes(language))
 }
@@ -47,7 +44,7 @@ export function tesseractPackages(languages: readonly string[]): readonly string
 }
 
 /**
- * Reads the text in a picture, with limits on memory, time and output. The program gets the picture by a pipe, and writes no file.
+ * Reads the text in a picture, with limits.
  *
  * @throws ResourceError `unavailable` if `tesseract` fails, is killed, or exceeds a limit.
  */
@@ -59,7 +56,7 @@ export async function readPicture(
 ): Promise<string> {
   const args = ['stdin', 'stdout', '-l', languages.join('+'), '--dpi', String(dpi)]
   const output = await run(program, args, pgm, pageMs, signal)
-  // Remove control characters, such as the form feed that ends the page; keep line ends and tabs.
+  // Remove control characters, such as the form feed that ends the page.
   return output
     .replace(/(?![\n\t])\p{Cc}/gu, '')
     .toWellFormed()
@@ -91,7 +88,6 @@ async function run(
   return output.toString('utf8')
 }
 
-/** Returns the environment of `tesseract`: one thread, and the folder of languages (`TESSDATA_PREFIX`) of this process. */
 function environment(): Readonly<Record<string, string>> {
   const { TESSDATA_PREFIX: folder, SystemRoot: system } = process.env
   return {
@@ -102,12 +98,11 @@ function environment(): Readonly<Record<string, string>> {
   }
 }
 
-/** Lowers the priority of OCR, so that it does not delay answers to requests. */
 function lowerPriority({ pid }: ChildProcess): void {
   if (pid === undefined) return
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW)
   } catch {
-    // The process has just ended, or the system does not allow a change of its priority.
+    // The process has ended, or the system does not allow the change.
   }
 }

@@ -84,7 +84,7 @@ const route = z
     }
   })
 
-/** Headers that the HTTP client sets itself: a configuration must not set them. */
+/** Headers that a configuration must not set. */
 const managed =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
 
@@ -105,7 +105,6 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((mount
   }
 })
 
-/** The options of a mount whose provider is `api`. */
 const apiShape = {
   url: httpUrl.describe('The URL of the API, such as "https://api.example.org/v2".'),
   routes: z
@@ -139,7 +138,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Opens the routes of an API. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, redaction }) => {
   const { url, routes, bearer, keep, maxEntries, poll, redact = 'off', insecure } = options
   const secrets = new Map<string, string>()
@@ -169,7 +167,7 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
   return sliced(redacted(provider, { ...(await redaction()), mode: redact }))
 }
 
-/** Returns the value of a secret for a header. @throws ResourceError `invalid` if it is missing, or if no header can hold it. */
+/** @throws ResourceError `invalid` if the secret is missing, or if no header can hold it. */
 async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const secret = await resolveSecret(source, { folder })
   if ('message' in secret) throw invalid(`"${key}" has no value. ${secret.message} ${secret.fix}`, 'configuration')

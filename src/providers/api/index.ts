@@ -19,7 +19,7 @@ export interface ApiOptions extends OriginOptions {
   readonly routes: readonly RouteOptions[]
   /** Headers sent with every request to the origin of `url`, and to no other. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Secret values in the headers: they are removed from every answer of the API. */
+  /** Secret values in the headers: they are removed from the answers of the API. */
   readonly secrets?: readonly string[]
   /** The media types that are served. Default: only JSON. */
   readonly types?: readonly string[]
@@ -35,8 +35,8 @@ export interface ApiOptions extends OriginOptions {
 const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 'text/json']
 
 /**
- * Provider of a JSON API: each route maps a URI template of resources to a template of URLs of the API. It sends only GET requests, only for
- * the routes, and encodes each value for its position.
+ * Provider of a JSON API: each route maps a URI template of resources to a template of URLs of the API. It sends GET requests, and encodes
+ * each value for its position.
  *
  * @throws ResourceError `invalid` for an invalid option.
  */
@@ -151,7 +151,6 @@ function templateOf({ options }: Route): Template {
   }
 }
 
-/** Returns the values of a variable in the listing that are consistent with the other arguments. */
 function completeVariable({ template, argument, arguments: filled }: CompletionRequest, items: readonly RouteItem[]) {
   const fits = ({ values, template: from }: RouteItem) =>
     from === template &&
@@ -169,7 +168,7 @@ interface SharedCall<T> {
   waiting: number
 }
 
-/** Caches the result of `work` for a short time; concurrent callers share one run (single-flight), which is aborted when the last of them aborts. */
+/** Caches the result of `work`. Concurrent callers share one run, which is aborted when the last of them aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
   let cachedValue: { readonly value: T; readonly until: number } | undefined
   let running: SharedCall<T> | undefined

@@ -8,26 +8,25 @@ import type { FetchedDocument } from '../http/fetched.ts'
 import { parsePointer } from '../settings/tree.ts'
 import { encodeListingUrl, type Route } from './route.ts'
 
-/**
- * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item in the
- * listing.
- */
+/** An item of a route's listing. */
 export interface RouteItem {
   readonly entry: Entry
+  /** The template of the route. */
   readonly template: string
+  /** The values of the variables of the template. */
   readonly values: ReadonlyMap<string, string>
+  /** Hash of the item in the listing. */
   readonly stamp: string
 }
 
 interface ListingOptions {
   readonly base: HttpUrl
   readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<FetchedDocument>
-  /** Maximum number of entries of one route. */
   readonly maxEntries: number
   readonly log: Log
 }
 
-/** Maximum number of pages requested for one listing. */
+/** Maximum number of pages requested for the listing of a route. */
 const maxPages = 200
 /** Maximum length of a title and of a description, in characters. */
 const [maxTitle, maxDescription] = [200, 1000]
@@ -115,7 +114,7 @@ interface FetchedPage {
   readonly page: number
 }
 
-/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a malformed link, or a page at another origin. */
+/** @throws ResourceError `unavailable` for a malformed link, or a page at another origin. */
 function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined

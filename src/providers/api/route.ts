@@ -13,9 +13,11 @@ export interface RouteList {
   readonly items?: string
   /** Pointer to the value of each variable in an item. Default for a single variable: `/id`. */
   readonly values?: Readonly<Record<string, string>>
-  /** Pointers to the title, description and modification time in an item. */
+  /** Pointer to the title in an item. */
   readonly title?: string
+  /** Pointer to the description in an item. */
   readonly description?: string
+  /** Pointer to the modification time in an item. */
   readonly modified?: string
   /** Pagination of the listing. Default: a single page. */
   readonly next?:
@@ -33,7 +35,7 @@ export interface RouteOptions extends Description {
   readonly list?: RouteList
 }
 
-/** Validates and compiles a route. @throws ResourceError `invalid` for an invalid route. */
+/** @throws ResourceError `invalid` for an invalid route. */
 export function compileRoute(options: RouteOptions) {
   const { template, to = template, list } = options
   const own = parseRouteTemplate(template)
@@ -50,7 +52,6 @@ export function compileRoute(options: RouteOptions) {
   // The same URL without the escapes that the operator has written: `to` may contain %2F, and values may not.
   const probe = compileTemplate(to.replace(/^\//, '').replace(/%[0-9a-f]{2}/gi, 'x'))
 
-  /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
   const match = (path: string, params: Params): ReadonlyMap<string, string> | undefined => {
     const query = [...params]
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
@@ -83,12 +84,13 @@ export function compileRoute(options: RouteOptions) {
 
   return {
     options,
-    /** The variables in the path of the template, and those in its query. */
+    /** The variables in the path of the template. */
     inPath: own.inPath,
+    /** The variables in the query of the template. */
     inQuery: own.inQuery,
     match,
     pathOf,
-    /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
+    /** @throws ResourceError `not-found` for a value that no path can hold. */
     urlOf: (values: ReadonlyMap<string, string>): string => {
       const url = urlOf(values)
       if (url === undefined) throw notFound('the values do not form a path of the API')
@@ -100,7 +102,6 @@ export function compileRoute(options: RouteOptions) {
 
 export type Route = ReturnType<typeof compileRoute>
 
-/** Whether a value is not empty, and contains no slash, backslash or control character. */
 function isPathValue(value: string): boolean {
   return value !== '' && !hasSeparator(value)
 }
@@ -144,7 +145,7 @@ function decodedOnce(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
 }
 
-/** Returns the path of a template, and the variables of path and query. Throws for a variable that is neither `{name}` nor a parameter. */
+/** Throws for a variable that is neither `{name}` nor a parameter. */
 function parseRouteTemplate(template: string) {
   const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
   const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)

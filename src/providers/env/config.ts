@@ -4,7 +4,6 @@ import { refusal } from '../../schema/refusals.ts'
 import { pathEffects } from '../../schema/shapes.ts'
 import { defineSourceSchema } from '../source.ts'
 
-/** The options of a mount whose provider is `env`. */
 const envShape = {
   file: text.optionalKey(
     'A dotenv file whose variables are served, relative to the configuration file. By default the variables of the server process.',

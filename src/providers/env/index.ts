@@ -13,17 +13,16 @@ import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/clean
 import { parseDotenv } from '../settings/lines.ts'
 import { createNodeCounter, defaultSettingsLimits, isParseFault } from '../settings/tree.ts'
 
-/** Snapshot of variables by name. */
 interface Environment {
   readonly variables: Readonly<Record<string, string | undefined>>
-  /** Version that changes whenever a variable changes; undefined when changes cannot be detected. */
+  /** Version that changes with the variables; undefined when changes cannot be detected. */
   readonly version?: string
 }
 
 export interface EnvOptions {
   /**
-   * Allow list of globs over names whose values are shown. A name that sounds secret (`DB_PASSWORD`) must be written out: wildcards do not
-   * match it. Default none.
+   * Globs over names whose values are shown. A name that sounds secret (`DB_PASSWORD`) must be written out: wildcards do not match it.
+   * Default none.
    */
   readonly allow?: readonly string[]
   /** The variables. Default: the current ones of this process. */
@@ -34,7 +33,6 @@ export interface EnvOptions {
   readonly within?: FolderBounds
   /** Key of the hashes that serve as versions. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
-  /** Scrubber that removes known secret values from shown values. */
   readonly scrubber?: Scrubber
   /** Redactor that scans shown values. Default: the one shared by this process. */
   readonly redactor?: Redactor
@@ -43,13 +41,12 @@ export interface EnvOptions {
 const wildcard = /[*?[\]{}\\]/
 
 /**
- * Provider of environment variables, of this process or of a dotenv file: one entry per variable, whose path is its name. Names are always
- * shown; values only if `allow` matches, and without the secrets that the detectors find in them. Every other value is `[redacted]`, also an
- * empty one.
+ * Provider of environment variables, of this process or of a dotenv file: one entry per variable, whose path is its name. Values are shown
+ * only if `allow` matches, and without the secrets that the detectors find in them. Another value is `[redacted]`, also an empty one.
  *
  * Names that no path can hold (with a slash or a control character) are left out, and so are names that contain a secret.
  *
- * @throws ResourceError `invalid` for a malformed glob, or one with a slash, which no name has.
+ * @throws ResourceError `invalid` for a malformed glob, or one with a slash.
  */
 export function env(options: EnvOptions = {}): Provider {
   const { allow = [], environment = process.env, file, within, key = randomBytes(32) } = options
@@ -84,7 +81,7 @@ export function env(options: EnvOptions = {}): Provider {
     return value
   }
 
-  /** Returns the shown form of a value. A value that cannot be scanned is not shown. */
+  /** A value that cannot be scanned is not shown. */
   const shownOf = async (name: string, value: string, { signal }: Context): Promise<string> => {
     if (!isShown(name)) return redactedMark
     const part = await redactor.window(

@@ -2,7 +2,6 @@ import { defined } from '../../core/kit/object.ts'
 import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Opens the environment of the process, or the variables of a dotenv file. */
 export const open: OpenSource<typeof source> = async ({ allow = [], file: name }, context) => {
   const { env } = await import('./index.ts')
   const { key, scrubber } = await context.redaction()

@@ -22,14 +22,12 @@ interface GcsOptions {
   readonly timeoutMs: number
 }
 
-/** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
 export type GcsClient = ReturnType<typeof createGcsClient>
 
 type Headers = Readonly<Record<string, string>>
 
-/** Thrown when Google's client finds no usable credentials. */
 class NoCredentialsError extends Error {}
 
 /**
@@ -87,8 +85,8 @@ export function createGcsClient(options: GcsOptions) {
   return {
     storage,
     /**
-     * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
-     * must release an answer that it does not read.
+     * Sends a GET request to the JSON API, with retries. Returns an answer of any status; a redirect is not followed. The caller must
+     * release an answer that it does not read.
      */
     send: async (
       path: string,
@@ -110,7 +108,6 @@ export function createGcsClient(options: GcsOptions) {
         } catch (error) {
           if (!isPassingError(error) || !mayRepeat()) throw error
         }
-        // A random wait, so that many callers do not retry at once.
         await sleep(Math.random() * Math.min(firstWaitMs * 2 ** attempt, longestWaitMs), signal)
       }
     },
@@ -118,22 +115,19 @@ export function createGcsClient(options: GcsOptions) {
   }
 }
 
-/** Releases an answer without reading it. */
 export function discardAnswer(answer: IncomingMessage): void {
   answer.on('error', () => {})
   answer.destroy()
 }
 
-/** Whether a network error may be temporary. */
 function isPassingError(error: unknown): boolean {
   return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(errorCodeOf(error) ?? '')
 }
 
-/** Maximum number of attempts. The wait after attempt n is random, below `firstWaitMs` · 2ⁿ and `longestWaitMs`, in milliseconds. */
 const attempts = 3
+/** The wait after attempt n is random, below `firstWaitMs` · 2ⁿ and `longestWaitMs`, in milliseconds. */
 const [firstWaitMs, longestWaitMs] = [200, 2000]
 
-/** Converts an error of the connection to one for the caller. */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   if (error instanceof NoCredentialsError)
@@ -147,7 +141,7 @@ export function toCallerError(error: unknown): unknown {
 }
 
 /**
- * Converts a status other than success to an error for the caller. Facts that the operator needs and the caller must not see go to the log.
+ * Converts a status other than success to an error for the caller. Facts that the caller must not see go to the log.
  *
  * @param reason The `reason` in the answer: a single word.
  */

@@ -7,7 +7,6 @@ import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.t
 import { s3Shape } from '../s3/config.ts'
 import { defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `gcs`. */
 const gcsShape = {
   ...objectsShape,
   endpoint: text.optionalKey(
@@ -33,7 +32,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Opens a bucket of Google Cloud Storage, whose objects are documents. */
 export const open: OpenSource<typeof source> = async (mountOptions, { folder, log, documents }) => {
   const { endpoint, insecure, keyFile, userProject, anonymous } = mountOptions
   const options = bucketOptions(mountOptions)

@@ -25,15 +25,15 @@ export interface GcsOptions extends BucketOptions {
 }
 
 /**
- * Provider of the objects of a bucket of Google Cloud Storage. The path of an object is its name, below `prefix`; names that no path can hold
- * are left out, and the log names some of them.
+ * Provider of the objects of a bucket of Google Cloud Storage. The path of an object is its name, below `prefix`; names that no path can
+ * hold are left out, and the log names some of them.
  *
- * The version of an object is its generation. Every answer is one complete version, with the length that the store reports. Objects that the
+ * The version of an object is its generation. An answer is one complete version, with the length that the store reports. Objects that the
  * credentials may not read are `not-found`.
  *
  * It sends no request before the first call. See docs/providers/gcs.md.
  *
- * @throws ResourceError `invalid` for invalid options; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options.
  */
 export async function gcs(options: GcsOptions): Promise<Provider> {
   requireKeys('gcs({ bucket })', options, { bucket: 'a string' })
@@ -45,7 +45,7 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
   return createObjectsProvider(createStore(client, settings.bucket, userProject, settings.log), settings)
 }
 
-/** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */
+/** Maximum size of an answer other than an object, in bytes. */
 const maxAnswerBytes = 16 * 2 ** 20
 /** Maximum size of an error answer, in bytes. */
 const maxRefusalBytes = 64 * 1024
@@ -54,12 +54,10 @@ const maxEmpty = 20
 const facts = 'name,size,updated,generation,contentType'
 const details = `${facts},contentEncoding,storageClass,metadata`
 
-/** Object store for a bucket of Google Cloud Storage (JSON API, v1). */
 function createStore(client: GcsClient, bucket: string, userProject: string | undefined, log: Log): ObjectStore {
   const seldom = createThrottledLog(log)
   const bucketPath = `b/${encodeURIComponent(bucket)}/o`
 
-  /** Returns a successful answer; throws the error for any other. */
   const ask = async (
     about: 'list' | 'object',
     path: string,
@@ -270,7 +268,6 @@ async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limi
   return value
 }
 
-/** Returns the store's reason for a refusal, if it is a single word. */
 async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
   try {
     const { error } = recordIn(await readJsonAnswer(answer, new AbortController().signal, maxRefusalBytes))

@@ -3,7 +3,6 @@ import type { OptionsOfModule, SourceAccount } from '../source.ts'
 import { gdriveOAuthClient, tokenFileOf } from './config.ts'
 import { requestConsent } from './credentials.ts'
 
-/** How a person lets a mount of Drive read their files: the OAuth client, the file of the token, and the request for consent. */
 export const account: SourceAccount = {
   clientOf: gdriveOAuthClient,
   tokenFileOf,

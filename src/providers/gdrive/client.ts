@@ -26,35 +26,32 @@ interface DriveClientOptions {
   readonly timeoutMs: number
 }
 
-/** The corpus of a request: a shared drive, or the user's own files. */
+/** A shared drive; without its id, the files of the user. */
 export interface Corpus {
   readonly driveId?: string
 }
 
-/** Maximum number of attempts; and the maximum of the first and of any later pause between them, in milliseconds, unless Google asks for more. */
 const attempts = 5
+/** Maximum of the first and of any later pause between attempts, in milliseconds, unless Google asks for more. */
 const [firstWaitMs, longestWaitMs] = [500, 16_000]
 /** Maximum time that all requests pause after Google has asked for fewer requests, in milliseconds. */
 const maxQuietMs = 60_000
 /** Number of files or changes requested per page: Drive's maximum. */
 const pageSize = 1000
 
-/** Parameters of a listing that includes items in shared drives. */
 const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 
 export type DriveClient = ReturnType<typeof createDriveClient>
 
 /**
- * Client of Drive, on top of Google's own client. Requests that fail for a quota or a temporary error are retried with exponential, jittered
- * backoff; while Google asks for a pause, all requests wait, or fail at once if it is long. A rejected token is renewed once.
+ * Client of Drive, on top of Google's own client. Requests that fail for a quota or a temporary error are retried with exponential,
+ * jittered backoff; while Google asks for a pause, all requests wait, or fail at once if it is long. A rejected token is renewed once.
  *
- * Every method throws only ResourceError (`changes` also {@link ExpiredChangesError}), whose messages hold no text of an answer. An abort may
- * reject with any error.
+ * The methods throw ResourceError (`changes` also {@link ExpiredChangesError}). An abort may reject with any error.
  */
 export function createDriveClient(options: DriveClientOptions) {
   const { ask, close } = createRequests(options)
   return {
-    /** Returns a page of the files that match a query. */
     files: async (
       q: string,
       { driveId }: Corpus,
@@ -79,7 +76,7 @@ export function createDriveClient(options: DriveClientOptions) {
       )
       return pageOf<RawFile>(files, nextPageToken)
     },
-    /** Returns one file. If it is missing, throws `not-found`, or with `about: 'drive'` (the mounted folder or drive) `unavailable`. */
+    /** If the file is missing, throws `not-found`, or with `about: 'drive'` (the mounted folder or drive) `unavailable`. */
     file: (fileId: string, fields: string, signal: AbortSignal, about: RequestSubject = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
     /** Downloads the stored bytes of a file, or a range of them. An answer of more than `most` bytes is `unavailable`. */
@@ -98,14 +95,12 @@ export function createDriveClient(options: DriveClientOptions) {
       )
       return bytesIn(data)
     },
-    /** Exports a document of Google's own formats to another format. */
     export: async (fileId: string, mimeType: string, most: number, signal: AbortSignal): Promise<Buffer> => {
       const data: unknown = await ask('file', signal, (drive, options) =>
         drive.files.export({ fileId, mimeType }, { ...options, responseType: 'arraybuffer', size: most }),
       )
       return bytesIn(data)
     },
-    /** Returns the token of the feed of changes from which later changes can be read. */
     startToken: async ({ driveId }: Corpus, signal: AbortSignal): Promise<string> => {
       const { startPageToken } = await ask('drive', signal, (drive, options) =>
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
@@ -163,12 +158,12 @@ export function createDriveClient(options: DriveClientOptions) {
   }
 }
 
-/** Creates the function that sends a request, with retries. All requests share the tokens, and the pause that Google asks for. */
+/** Requests share the tokens, and the pause that Google asks for. */
 function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
   const closing = new AbortController()
-  /** Time until which no request is sent, because Google asked for a pause; as `performance.now()` returns it. */
+  /** Time until which no request is sent, as `performance.now()` returns it. */
   let quietUntil = 0
 
   const openClient = doneOnce(async () => {
@@ -177,7 +172,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
     return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
   })
 
-  /** Returns the wait before the next attempt, in milliseconds; undefined if there must be none. */
+  /** Returns the wait before the next attempt, in milliseconds. Undefined: there is no further attempt. */
   const waitAfter = (fault: RequestFault, attempt: number): number | undefined => {
     if (attempt >= attempts || !isTransientFault(fault)) return undefined
     const mostMs = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs)
@@ -211,7 +206,6 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
     work: Work<T>,
     errorFor: (fault: RequestFault) => unknown = (fault) => toCallerError(fault, about),
   ): Promise<T> => {
-    // Fail at once instead of waiting for too long.
     if (quietUntil - performance.now() > timeoutMs / 2) throw errorFor({ status: 429 })
     const { signal: own, release } = followAbortFor([signal, closing.signal], timeoutMs)
     let renewed = false
@@ -260,6 +254,5 @@ function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefi
 }
 
 function bytesIn(data: unknown): Buffer {
-  // An answer without content has no buffer.
   return data instanceof ArrayBuffer ? Buffer.from(data) : Buffer.alloc(0)
 }

@@ -21,7 +21,6 @@ const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
   ),
 })
 
-/** The options of a mount whose provider is `gdrive`. */
 const gdriveShape = {
   folder: id.optionalKey(
     'Serves only the folder with this id, in My Drive or a shared drive. By default all of My Drive.',
@@ -69,7 +68,6 @@ const gdriveShape = {
   ...documentsShape,
 }
 
-/** Refuses options that exclude each other, and options without the one that they need. */
 function checkGdrive(mountOptions: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   const sources = (['folder', 'drives', 'shared'] as const).filter(
@@ -86,7 +84,6 @@ function checkGdrive(mountOptions: OptionsOf<typeof gdriveShape>, context: z.Ref
     refuse('subject', 'Only a service account can act for a user.', 'Add the "key" of the account, or remove this key.')
 }
 
-/** Finds files of credentials that lie in a folder that a mount serves. */
 function servedCredentials(
   { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
   { address, folder, servedBy }: FindingContext,
@@ -133,7 +130,6 @@ export const source = defineSourceSchema({
 
 type GdriveMount = OptionsOf<(typeof source)['shape']>
 
-/** Opens the part of Drive that a mount serves, as documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {
   const { shortcuts, permissions, interval, maxFiles, maxBytes, timeout, endpoint } = options
   const credentials = await credentialsOf(options, folder)
@@ -163,7 +159,6 @@ async function credentialsOf(options: GdriveMount, folder: string) {
   return { kind: 'service', key: text, ...defined({ subject }) } as const
 }
 
-/** Returns the OAuth client of a mount; undefined if it has none. */
 export async function gdriveOAuthClient({ clientId, clientSecret }: GdriveMount, folder: string) {
   if (clientId === undefined) return undefined
   const id = await requireSecret('clientId', clientId, folder)
@@ -171,7 +166,6 @@ export async function gdriveOAuthClient({ clientId, clientSecret }: GdriveMount,
   return { id, secret }
 }
 
-/** Returns the path of the file with the OAuth tokens of a person. */
 export function tokenFileOf({ tokenFile = ownCredentialFiles.driveToken }: GdriveMount, folder: string): string {
   return resolveConfigPath(tokenFile, folder)
 }

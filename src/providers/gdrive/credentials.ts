@@ -11,16 +11,14 @@ import { mayUseMetadataService } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
 import { createTransport, parseLoopbackEndpoint, type Transport, toRequestFault } from './transport.ts'
 
-/** The only scope ever requested: read. */
 const scope = 'https://www.googleapis.com/auth/drive.readonly'
 
-/** Google's client for authorization: it adds a token to requests, and renews it, once for all waiting requests. */
+/** Google's client for authorization: it adds a token to requests, and renews it. */
 export type Authorization = InstanceType<typeof auth.OAuth2>
 
 /**
- * Creates the client that authorizes requests. A file that does not exist yet is `unavailable`, so that the next attempt may find it.
- *
- * @throws ResourceError; the message says what to do, and holds nothing of the credentials.
+ * @throws ResourceError `unavailable` without usable credentials, and `invalid` for a malformed key. Its message holds nothing of the
+ * credentials.
  */
 export async function createAuthorization(credentials: Credentials, transport: Transport): Promise<Authorization> {
   // Google's client has its own type for `fetch`.
@@ -78,11 +76,7 @@ function createOAuth(
   })
 }
 
-/**
- * Parses the key of a service account.
- *
- * @throws ResourceError `invalid` (reason `configuration`).
- */
+/** @throws ResourceError `invalid` (reason `configuration`). */
 function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
   // The error of parsing is not shown: the text is a secret.
   const { type, client_email: email, private_key: key, private_key_id: keyId } = objectOf(jsonIn(text))
@@ -94,7 +88,6 @@ function parseKey(text: string): { readonly email: string; readonly key: string;
   )
 }
 
-/** The file that `hikidashi auth gdrive` writes: anyone who has it and the secret of the client can read everything that was allowed. */
 interface RefreshToken {
   readonly version: 1
   readonly clientId: string
@@ -105,7 +98,6 @@ interface RefreshToken {
 
 const maxBytes = 64 * 1024
 
-/** The remedy for a file that is missing or malformed. */
 const again = 'Run: hikidashi auth gdrive'
 
 /**
@@ -149,19 +141,17 @@ function parseToken(text: string): RefreshToken | undefined {
 
 interface GrantOptions {
   readonly client: OAuthClient
-  /** Time-out for the person, in milliseconds. */
   readonly timeoutMs: number
-  /** Shows the person the URL to open. */
   readonly show: (url: string) => void
   readonly endpoint?: string
   readonly signal?: AbortSignal
 }
 
 /**
- * Asks a person to allow reading Drive, as installed apps do (RFC 8252): in a browser, which redirects only to this machine, with PKCE (RFC
- * 7636). Returns the refresh token to keep.
+ * Asks a person to allow reading Drive, as installed apps do (RFC 8252): in a browser, which redirects only to this machine, with PKCE
+ * (RFC 7636). Returns the refresh token to keep.
  *
- * @throws ResourceError `unavailable` when the person did not allow it, or Google returned no token. No message holds a code or token.
+ * @throws ResourceError `unavailable` when the person did not allow it, or Google returned no token.
  */
 export async function requestConsent(options: GrantOptions): Promise<RefreshToken> {
   const { client, timeoutMs, show, signal = new AbortController().signal } = options
@@ -203,7 +193,6 @@ export async function requestConsent(options: GrantOptions): Promise<RefreshToke
   }
 }
 
-/** Listens on the loopback interface for the redirect of the browser. A request without the right state learns nothing and changes nothing. */
 async function listenFor(state: string) {
   const { promise, resolve, reject } = withResolvers<string>()
   // There may be no waiter yet, so avoid an unhandled rejection.
@@ -231,9 +220,7 @@ async function listenFor(state: string) {
     server.listen(0, '127.0.0.1', listening)
   })
   return {
-    /** The URI to which Google redirects the browser. */
     uri: `http://127.0.0.1:${port()}/`,
-    /** Waits for the code in the redirect. */
     code: (signal: AbortSignal): Promise<string> => {
       const stop = () => reject(unavailable(`Access to Drive was not granted in time. ${again}.`))
       if (signal.aborted) stop()
@@ -249,7 +236,6 @@ async function listenFor(state: string) {
   }
 }
 
-/** Returns the parameters of a request to the callback; undefined for any other path, method or host. */
 function callbackParameters({ method, url = '', headers }: IncomingMessage, port: number): URLSearchParams | undefined {
   const [path, query = ''] = url.split('?')
   if (method !== 'GET' || path !== '/' || headers.host !== `127.0.0.1:${port}`) return undefined

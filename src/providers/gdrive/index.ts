@@ -39,15 +39,15 @@ const template: Template = {
 }
 
 /**
- * Provider of files of Google Drive, by their ids: a path consists of the ids of the parent folders and of the file. Names are titles, which
- * need not be unique.
+ * Provider of files of Google Drive, by their ids: a path consists of the ids of the parent folders and of the file. Names are titles,
+ * which need not be unique.
  *
- * Documents of Google are read as Markdown, spreadsheets as CSV sheet by sheet, presentations as text, drawings as pictures; stored files are
- * read as they are. It never writes: the credentials request only the right to read.
+ * Documents of Google are read as Markdown, spreadsheets as CSV sheet by sheet, presentations as text, drawings as pictures; stored files
+ * are read as they are. The credentials request only the right to read.
  *
- * It sends no request before the first call, which lists everything. See docs/providers/gdrive.md.
+ * It sends no request before the first call. See docs/providers/gdrive.md.
  *
- * @throws ResourceError `invalid` for invalid options; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options.
  */
 export async function gdrive(options: GdriveOptions): Promise<Provider> {
   requireKeys('gdrive({ credentials })', options, { credentials: 'an object' })
@@ -206,7 +206,6 @@ function directoryOf({ titles }: DriveTree, path: string): Entry {
 /** Maximum delay until listeners are notified of a change, in milliseconds. */
 const notifyDelayMs = 2000
 
-/** Watches for changes through the feed that the snapshot follows. */
 function createDriveWatch(snapshot: DriveSnapshotKeeper, intervalMs: number) {
   /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
   const former = createLruCache<{ readonly placed: FileAtPath; readonly until: number }>(10_000)

@@ -4,7 +4,6 @@ import { indexerPrincipal } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { mimeTypeByName } from '../files/options.ts'
 
-/** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
 export interface DriveFile {
   readonly id: string
   readonly name: string
@@ -18,20 +17,20 @@ export interface DriveFile {
   readonly version: string
   /** Web address at which people open the file. */
   readonly link?: string
-  /** Drive's id of the revision. */
+  /** See {@link revisionOf}. */
   readonly revision?: string
   /** Id of a shortcut's target. */
   readonly target?: string
   /** Whether the credentials may download the content of the file. */
   readonly readable: boolean
   readonly trashed: boolean
-  /** Whether the file was shared with the owner of the credentials, and so may be at the top level. False for the target of a shortcut. */
+  /** Whether the file was shared with the owner of the credentials, and so may be at the top level. */
   readonly top?: boolean
   /** Readers of the file; undefined: not requested, or unknown. */
   readonly readers?: Readers
 }
 
-/** Names of those who may read a file: see {@link createReaderLookup}. Files shared in the same way have one object. */
+/** Names of those who may read a file: see {@link createReaderLookup}. */
 type Readers = ReadonlySet<string>
 
 export type RawFile = drive_v3.Schema$File
@@ -42,13 +41,11 @@ const listed =
 const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
 const extraFields = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
-/** Returns the fields requested for listing and for reading files: Google sends nothing else. */
 export function requestedFields(withReaders: boolean): { readonly listed: string; readonly told: string } {
   const fields = withReaders ? `${listed},${shared}` : listed
   return { listed: fields, told: `${fields},${extraFields}` }
 }
 
-/** Whether a text has the form of a Drive id. Anything else is never sent. */
 export function isDriveId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,128}$/.test(text)
 }
@@ -91,7 +88,7 @@ export function revisionOf({ headRevisionId, version }: RawFile): string | undef
   return headRevisionId ?? version ?? undefined
 }
 
-/** Returns a version: for stored files a hash or revision of the content; for the others a value that changes with anything in them. */
+/** Returns a hash or revision of the content of a stored file; for other files the version that Drive counts. */
 function fileVersion({ md5Checksum, headRevisionId, version, modifiedTime }: RawFile): string {
   return md5Checksum ?? headRevisionId ?? `v${version ?? modifiedTime ?? ''}`
 }
@@ -152,17 +149,16 @@ function kind(forms: Readonly<Record<string, string>>): ExportFormats {
 
 export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
 
-/** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
+/** Returns the export formats of a type; undefined when it is not exported. */
 export function exportFormatsOf(type: string): ExportFormats | undefined {
   return kinds.get(type)
 }
 
-/** Names of all export formats. */
 export const exportFormatNames: readonly string[] = [
   ...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms))),
 ]
 
-/** Whether a file has content to read. False for folders, Google Forms, sites and the like, and for files in the bin or without permission to download. */
+/** False for folders, Google Forms, sites and the like, and for files in the bin or without permission to download. */
 export function isServed({ type, readable, trashed, size }: DriveFile): boolean {
   return readable && !trashed && (kinds.has(type) || (isStored(type) && size !== undefined))
 }
@@ -173,7 +169,6 @@ export function listedMimeType(file: DriveFile): string {
 
 type Permission = NonNullable<RawFile['permissions']>[number]
 
-/** Returns the permissions of a file, with the names behind their ids. */
 export type ReadPermissions = (fileId: string) => Promise<readonly Permission[]>
 
 /** Name of the readers of a file that is shared so that anyone can find it. */
@@ -184,15 +179,14 @@ const nobody: Readers = new Set()
 const maxLookUps = 200
 
 /**
- * Creates a function that returns the readers of files: e-mail addresses of people and groups, names of domains, or everyone. It ignores expired
- * permissions, permissions for less than the content, and sharing by link, because only people with the link find the file.
+ * Creates a function that returns the readers of files: e-mail addresses of people and groups, names of domains, or everyone. It ignores
+ * expired permissions, permissions for less than the content, and sharing by link.
  *
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up, at most {@link maxLookUps} files at a time.
  */
 export function createReaderLookup() {
   /** The reader for each id of a permission. A person or group has one id for all files. */
   const cache = new Map<string, string | undefined>()
-  /** One set for all files that are shared in the same way. */
   const sets = new Map<string, Readers>()
 
   const learn = (permissions: readonly Permission[]): readonly string[] =>

@@ -8,10 +8,8 @@ export type Credentials =
   | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
   /** A service account: its key as JSON, and the user it impersonates, if access is delegated. */
   | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
-  /** The application default credentials. */
   | { readonly kind: 'default' }
 
-/** An OAuth client of the type "Desktop app", as registered at Google. */
 export interface OAuthClient {
   readonly id: string
   readonly secret: string | undefined
@@ -22,7 +20,6 @@ export type ServedPart =
   | { readonly kind: 'folder'; readonly id: string }
   /** Shared drives with these ids, or all that the credentials are a member of. */
   | { readonly kind: 'drives'; readonly ids?: readonly string[] }
-  /** Files that others have shared with the owner of the credentials. */
   | { readonly kind: 'shared' }
 
 /** The shortcuts to resolve: none, those to served files, or all. */
@@ -32,7 +29,7 @@ export interface GdriveOptions {
   readonly credentials: Credentials
   /** The part of Drive to serve. Default: My Drive. */
   readonly what?: ServedPart
-  /** The shortcuts to resolve. Default `anywhere` in My Drive, where the user created them; `inside` elsewhere. */
+  /** Default `anywhere` in My Drive, `inside` elsewhere. */
   readonly shortcuts?: ShortcutPolicy
   /** Whether each file is visible only to those whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
   readonly permissions?: boolean
@@ -49,7 +46,7 @@ export interface GdriveOptions {
   readonly log?: Log
 }
 
-/** @throws ResourceError `invalid`, whose message says what to do. */
+/** @throws ResourceError `invalid`. */
 export function completeGdriveOptions(options: GdriveOptions) {
   const { credentials, what = { kind: 'my-drive' }, permissions = false, intervalMs = 15_000 } = options
   const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options

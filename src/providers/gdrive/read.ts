@@ -23,21 +23,18 @@ import {
 } from './model.ts'
 import { maxExportBytes } from './transport.ts'
 
-/** A file with its current description in Drive. */
 export interface DescribedFile {
   readonly file: DriveFile
   readonly raw: RawFile
 }
 
-/** The signal of the caller, and the current maximum size of a content. */
 type ReadCall = Pick<Context, 'signal' | 'most'>
 
-/** Maximum size of the cache of exports, in bytes, and of the cache of sheets, in characters: clients read both part by part. */
+/** Maximum size of the cache of exports, in bytes, and of the cache of sheets, in characters. */
 const keptBytes = 32 * 2 ** 20
 /** Maximum size of an export that is read, in bytes: well above {@link maxExportBytes}, so that Google decides what is too large. */
 const maxReadExportBytes = 4 * maxExportBytes
 
-/** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
   const exports = createLruCache<Buffer>(keptBytes, ({ length }) => length)
   const workbooks = createLruCache<readonly SheetText[]>(keptBytes, (sheets) =>
@@ -131,14 +128,13 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
-    /** Returns the names of the export formats of a file; without a file, all names. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
       file === undefined ? exportFormatNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
   }
 }
 
-/** Returns Drive's stored files as an object store: a file by its id, in its current version. */
+/** Returns Drive's stored files as an object store, whose keys are the ids of the files. */
 function storeOf(client: DriveClient, described: ReturnType<typeof createLruCache<DriveFile>>): ObjectStore {
   const detailsOf = ({ id, size = 0, modified, version, type }: DriveFile) => ({
     key: id,
@@ -183,12 +179,10 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createLruCach
   }
 }
 
-/** Whether bytes match the version of their file, if that is an MD5 hash; otherwise true. */
 function isSum(bytes: Buffer, version: string): boolean {
   return !/^[0-9a-f]{32}$/.test(version) || createHash('md5').update(bytes).digest('hex') === version
 }
 
-/** Returns further facts of Drive as data for display: no code depends on them. */
 function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { id, name, mimeType, driveId, webViewLink, owners, lastModifyingUser, modifiedTime, createdTime } = raw
   const person = (user: { displayName?: string | null; emailAddress?: string | null }) => ({
@@ -215,12 +209,10 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
 /** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
-/** Splits workbooks into their sheets, in a worker thread for reading documents. */
 function createSheets() {
   const file = join(import.meta.dirname, '../../../dist/readings/worker.js')
   const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
-    /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
@@ -238,7 +230,6 @@ function createSheets() {
   }
 }
 
-/** Formats all sheets as one document: a heading for each, and its values as CSV. */
 function markdownOf(sheets: readonly SheetText[]): string {
   return sheets
     .map(({ name, text }) => {

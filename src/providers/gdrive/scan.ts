@@ -28,11 +28,7 @@ interface Folder {
   readonly corpus: Corpus
 }
 
-/**
- * Creates the scanner, which finds files by queries to Drive.
- *
- * @param withReaders Whether to find out who may read each file.
- */
+/** @param withReaders Whether to find out who may read each file. */
 export function createDriveScanner(
   client: DriveClient,
   shortcuts: ShortcutPolicy,
@@ -61,7 +57,7 @@ export function createDriveScanner(
       )
   }
 
-  /** Returns all files that match a query; with more than `maxFiles`, only the first ones. */
+  /** Returns the files that match a query; stops after the page that exceeds `maxFiles`. */
   const find = async (q: string, corpus: Corpus, signal: AbortSignal): Promise<readonly DriveFile[]> => {
     const files: DriveFile[] = []
     for (let token: string | undefined; ; ) {
@@ -72,7 +68,6 @@ export function createDriveScanner(
     }
   }
 
-  /** Adds the contents of folders to `files`, level by level (breadth first). */
   const below = async (files: DriveFiles, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
     const ids = new Set(folders.map(({ id }) => id))
     for (let level = folders; level.length > 0; ) {
@@ -89,7 +84,10 @@ export function createDriveScanner(
     }
   }
 
-  /** With the policy `anywhere`, adds missing targets of shortcuts to `files`, and all below target folders, until {@link maxTargets} look-ups. */
+  /**
+   * With the policy `anywhere`, adds missing targets of shortcuts to `files`, and the contents of target folders. At most {@link
+   * maxTargets} targets are looked up.
+   */
   const targets = async (files: DriveFiles, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const ids = new Set<string>()
@@ -122,7 +120,6 @@ export function createDriveScanner(
     convert,
     below,
     targets,
-    /** Lists everything below the roots. */
     all: async ({ anchors, shared }: DriveRoots, signal: AbortSignal): Promise<DriveFiles> => {
       const files: DriveFiles = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
@@ -157,7 +154,6 @@ function queriesFor(folders: readonly Folder[]) {
   })
 }
 
-/** Quotes and escapes a value for a query of Drive. */
 export function quoteValue(value: string): string {
   return `'${value.replace(/[\\']/g, '\\$&')}'`
 }
@@ -175,9 +171,9 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
   }
 }
 
-/** Root of a tree: a folder or shared drive, and the path prefix of its contents: empty, or ending in `/`. */
 interface Anchor {
   readonly id: string
+  /** Path prefix of the contents: empty, or ending in `/`. */
   readonly path: string
   readonly name?: string
   readonly corpus: Corpus
@@ -185,9 +181,7 @@ interface Anchor {
 
 export interface DriveRoots {
   readonly anchors: readonly Anchor[]
-  /** Whether files that others have shared are at the top level. */
   readonly shared: boolean
-  /** The corpora whose changes are followed. */
   readonly corpora: readonly Corpus[]
 }
 
@@ -228,7 +222,6 @@ interface FoundDrive {
   readonly name: string
 }
 
-/** Maximum number of shared drives; above it, the operator must choose some. */
 const maxDrives = 1000
 
 async function allDrives(client: DriveClient, signal: AbortSignal): Promise<readonly FoundDrive[]> {

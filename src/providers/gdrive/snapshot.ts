@@ -13,14 +13,14 @@ interface FeedPosition {
   readonly token: string
 }
 
-/** Immutable state of Drive at one time. */
 export interface DriveState {
   readonly files: ReadonlyMap<string, DriveFile>
   readonly tree: DriveTree
   readonly scope: DriveRoots
   readonly positions: readonly FeedPosition[]
-  /** Time of the last check, by `performance.now()`; and time of the last full listing. */
+  /** Time of the last check, by `performance.now()`. */
   readonly at: number
+  /** Time of the last full listing, by `performance.now()`. */
   readonly listedAt: number
   /** Number of times that the feed was lost. The changes at such a time are unknown. */
   readonly losses: number
@@ -41,12 +41,10 @@ const listIntervalMs = 12 * 3_600_000
 
 export type DriveSnapshotKeeper = ReturnType<typeof createDriveSnapshotKeeper>
 
-/** Creates the functions that build a state from files, and update it by the feed of changes of Drive. The signal aborts all requests. */
 function createFeed(
   { client, scanner, what, shortcuts }: Pick<SnapshotParts, 'client' | 'scanner' | 'what' | 'shortcuts'>,
   signal: AbortSignal,
 ) {
-  /** Builds a state from files, and drops those that no path leads to. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: DriveRoots,
@@ -57,7 +55,7 @@ function createFeed(
     return { files: keepReachableFiles(files, scope, tree), tree, scope, at, ...rest }
   }
 
-  /** Applies all changes since a state. Throws {@link ExpiredChangesError} if everything has to be listed again. */
+  /** Applies the changes since a state. Throws {@link ExpiredChangesError} if everything has to be listed again. */
   const advance = async (state: DriveState): Promise<DriveState> => {
     const at = performance.now()
     const changes = new Map<string, RawFile | undefined>()
@@ -111,9 +109,9 @@ function createFeed(
 }
 
 /**
- * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at the
- * first call, then follows the feed of changes, and lists again every {@link listIntervalMs}. An update continues after the callers that wait
- * for it abort.
+ * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at
+ * the first call, then follows the feed of changes, and lists again after {@link listIntervalMs}. An update continues after the callers
+ * that wait for it abort.
  */
 export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()
@@ -123,7 +121,6 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
   /** Corrections found during a poll of the feed, which may not contain them yet. */
   let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
 
-  /** Lists everything, then applies the changes since the listing began. */
   const listing = singleFlight(async (): Promise<DriveState> => {
     const scope = await findDriveRoots(client, what, signal)
     const positions = await Promise.all(
@@ -175,23 +172,22 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
   }
 
   return {
-    /** Returns a state no older than the interval. */
+    /** Returns the last state, or a renewed one if it is older than the interval. */
     recent: async (caller: AbortSignal): Promise<DriveState> => {
       const isRecent = ({ at }: DriveState) => at > expiredBefore && performance.now() - at < intervalMs
       return current !== undefined && isRecent(current) ? current : renewedSince(expiredBefore, caller)
     },
-    /** Makes the next call ask Drive for changes, however recent the state is. */
+    /** Makes the next call of `recent` ask Drive for changes. */
     expire: (): void => {
       expiredBefore = performance.now()
     },
-    /** Returns a state with all changes that Drive reports from now on. */
+    /** Asks Drive for changes, also if the last state is recent. */
     fresh: (caller: AbortSignal): Promise<DriveState> => renewedSince(performance.now(), caller),
     /** Applies a change of a file before the feed reports it. Undefined: the file is no longer served at its path. */
     correct: (id: string, file: DriveFile | undefined): void => {
       if (following.running !== undefined) corrections.push([id, file])
       if (current !== undefined) current = corrected(current, [id, file])
     },
-    /** The last known state. */
     get last(): DriveState | undefined {
       return current
     },
@@ -199,7 +195,6 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
   }
 }
 
-/** Returns a state with one file changed, at its known paths. */
 function corrected(state: DriveState, [id, file]: readonly [id: string, file: DriveFile | undefined]): DriveState {
   const files = new Map(state.files)
   if (file === undefined) files.delete(id)
@@ -211,13 +206,12 @@ function corrected(state: DriveState, [id, file]: readonly [id: string, file: Dr
   return { ...state, files, tree: { ...state.tree, entries } }
 }
 
-/** Returns the corpus of a file's parent folder. */
 function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
   const path = tree.folders.get(parent ?? '') ?? ''
   return scope.anchors.find((anchor) => path.startsWith(anchor.path))?.corpus ?? {}
 }
 
-/** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
+/** Returns the files that have a path, or may get one by a shortcut. */
 function keepReachableFiles(
   files: ReadonlyMap<string, DriveFile>,
   { shared }: DriveRoots,

@@ -13,26 +13,24 @@ const hosts: ReadonlySet<string> = new Set([
   'iamcredentials.googleapis.com',
 ])
 
-/** Default maximum size of an answer, in bytes: about fifty times that of a page of a thousand files. */
+/** Default maximum size of an answer, in bytes. */
 const maxAnswerBytes = 32 * 2 ** 20
 /** Maximum number of bytes read of an error answer. */
 const maxRefusalBytes = 64 * 1024
 
-/** Options of a request from the official client, as for `fetch`, with a limit. */
 interface Sending extends RequestInit {
   /** Maximum size of the answer, in bytes. */
   readonly size?: number
 }
 
-/** Error code of an answer above the limit. */
 const tooLong = 'ETOOLONG'
 
-/** Sends the requests of Google's client, as its `fetchImplementation`. */
+/** The `fetchImplementation` of Google's client. */
 export type Transport = (input: unknown, init?: unknown) => Promise<Response>
 
 /**
- * Creates the transport, which sends requests only to Google's own hosts, over TLS. It refuses other hosts that a credentials file or an answer
- * names, ignores proxies of the environment, and follows no redirects. It buffers an answer as a whole, up to a limit.
+ * Creates the transport, which sends requests only to Google's own hosts, over TLS. It refuses other hosts that a credentials file or an
+ * answer names, and follows no redirects. It buffers an answer as a whole, up to a limit.
  *
  * @param endpoint A server on this machine that replaces Google, for tests.
  * @param timeoutMs Time-out of one answer with its body, in milliseconds.
@@ -83,7 +81,7 @@ async function readResponseBody(response: Response, limit: number): Promise<Buff
 }
 
 /**
- * Parses the address of a server that replaces Google. It must be on this machine, so that no token is ever sent elsewhere.
+ * Parses the address of a server that replaces Google. It must be on this machine, because it gets the tokens.
  *
  * @throws ResourceError `invalid` (reason `configuration`).
  */
@@ -97,13 +95,12 @@ export function parseLoopbackEndpoint(text: string): string {
   return url
 }
 
-/** Facts of a failed request that are safe to show: never a text, which may hold parts of the request or the answer. */
+/** Facts of a failed request that are safe to show. */
 export interface RequestFault {
   /** HTTP status; undefined: there was no answer. */
   readonly status?: number
   /** Google's error code, such as `userRateLimitExceeded`. */
   readonly reason?: string
-  /** The wait that Google asks for, in milliseconds. */
   readonly retryAfterMs?: number
   /** Error code of the system, or `EREFUSED` or `ETOOLONG` of this module, when there is no status. */
   readonly code?: string
@@ -112,7 +109,6 @@ export interface RequestFault {
 /** Maximum size of an export by Google, in bytes. */
 export const maxExportBytes = 10 * 1024 * 1024
 
-/** Converts an error of Google's client to its status or code, its reason and the time to wait. */
 export function toRequestFault(error: unknown): RequestFault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')
@@ -156,21 +152,18 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
-/** Whether Google limits the rate of requests. */
 export function isQuotaFault({ status, reason }: RequestFault): boolean {
   return status === 429 || (status === 403 && reason !== undefined && quota.has(reason))
 }
 
 const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitExceeded', 'sharingRateLimitExceeded'])
 
-/** Whether a retry may succeed. */
 export function isTransientFault(fault: RequestFault): boolean {
   const { status, code } = fault
   if (status !== undefined) return status === 408 || status >= 500 || isQuotaFault(fault)
   return code !== 'EREFUSED' && code !== tooLong
 }
 
-/** Whether Google no longer knows the token in the feed of changes. */
 export function isExpiredChangesFault({ status = 0, reason }: RequestFault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
@@ -178,9 +171,6 @@ export function isExpiredChangesFault({ status = 0, reason }: RequestFault): boo
 /** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
 export type RequestSubject = 'file' | 'drive'
 
-/**
- * Converts a fault to an error for the caller. Facts for the operator alone are in the message of `unavailable`, which goes only to the log.
- */
 export function toCallerError(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
   if (isQuotaFault(fault))

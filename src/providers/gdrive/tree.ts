@@ -9,7 +9,6 @@ import type { DriveRoots } from './scan.ts'
 export interface FileAtPath {
   /** The ids of the parent folders, and the id of the file or of the shortcut to it. */
   readonly path: string
-  /** The title of the file, or that of the shortcut. */
   readonly name: string
   readonly file: DriveFile
 }
@@ -23,13 +22,9 @@ export interface DriveTree {
   readonly titles: ReadonlyMap<string, string>
 }
 
-/** Maximum depth of a folder. Drive itself allows no deeper ones. */
 const maxDepth = 100
 
-/**
- * Builds the tree of the files by their folders. Each folder has one path, so that shortcuts cause neither cycles nor duplicates: a shortcut
- * to a folder stands for it only if the folder has no path of its own.
- */
+/** Builds the tree of the files by their folders. A folder has one path: a shortcut stands for it only if it has no path of its own. */
 export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
   { anchors, shared }: Pick<DriveRoots, 'anchors' | 'shared'>,
@@ -97,7 +92,7 @@ export async function buildTree(
   return { entries, folders, titles }
 }
 
-/** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
+/** Returns the index of the first entry at or after a path; with `behind`, after it. */
 export function indexFrom({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
   return firstIndex(0, entries.length, (index) => {
     const order = comparePaths(entries[index]?.path ?? '', path)
@@ -110,7 +105,6 @@ export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
   return fileAtPath?.path === path ? fileAtPath : undefined
 }
 
-/** Yields the paths of the entries that were added, removed or changed. */
 export function diffDriveTrees(before: DriveTree, now: DriveTree): Iterable<string> {
   return changedPaths(before.entries, now.entries, ({ path }) => path, isSameFile)
 }

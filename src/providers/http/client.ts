@@ -23,7 +23,7 @@ export interface HttpRequest {
   readonly url: HttpUrl
   /** Headers sent also after a redirect. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Headers sent only to the origin of the request, and never again once a redirect has left it. */
+  /** Headers sent only to the origin of the request, and not after a redirect has left it. */
   readonly own?: Readonly<Record<string, string>>
   /** Checks the media type before the body is read, and throws for an unwanted one. */
   readonly accept?: (contentType: string | undefined) => void
@@ -32,7 +32,6 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   readonly status: number
-  /** Returns a header, by its name in lower case. */
   header(name: string): string | undefined
   /** The uncompressed body of a successful answer; otherwise empty. */
   readonly body: Buffer
@@ -45,11 +44,10 @@ export type HttpGet = (ask: HttpRequest) => Promise<HttpAnswer>
 const maxHops = 5
 
 /**
- * Creates a client for HTTP GET, with limits of time and size, which connects only where the guard allows it. Every request has its own
- * connection to a checked address; proxies of the environment are ignored.
+ * Creates a client for HTTP GET, with limits of time and size, which connects only where the guard allows it.
  *
- * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`
- * or `too-large`, and the errors of `accept`. No error of the client holds any part of an answer.
+ * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError
+ * `unavailable` or `too-large`, and the errors of `accept`.
  */
 export function createHttpClient(options: ClientOptions): HttpGet {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
@@ -65,7 +63,6 @@ export function createHttpClient(options: ClientOptions): HttpGet {
     })
   }
 
-  /** Resolves the target of a redirect. Throws when it is not allowed. */
   const follow = (from: HttpUrl, first: string, location: string): HttpUrl => {
     let next: HttpUrl
     try {
@@ -134,10 +131,9 @@ export function createHttpClient(options: ClientOptions): HttpGet {
 
 const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** User agent, so that operators of servers can find out from their logs what this is. */
 const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
 
-/** Reads and decompresses the body of an answer. @throws ResourceError `too-large` beyond `maxBytes`, `unavailable` for several encodings. */
+/** @throws ResourceError `too-large` beyond `maxBytes`, `unavailable` for an unknown content encoding, and for several. */
 async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
@@ -151,7 +147,7 @@ async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes:
 }
 
 /**
- * Returns the uncompressed body of an answer in chunks. The caller limits the uncompressed size; at most `maxBytes` compressed bytes are read.
+ * Returns the uncompressed body of an answer in chunks. The caller limits its size; the compressed size is limited to `maxBytes`.
  *
  * @throws ResourceError `unavailable` for an unknown content encoding, and for several.
  */
@@ -172,7 +168,7 @@ const unpackers: Readonly<Record<string, () => ReturnType<typeof createGunzip>>>
   br: () => createBrotliDecompress() as ReturnType<typeof createGunzip>,
 }
 
-/** Limits the compressed size to the maximum uncompressed size, so that a large input with little output also ends. */
+/** Limits the compressed size, because a large input may have little output. */
 function limitCompressedSize<T extends { destroy(error?: Error): unknown }>(
   response: IncomingMessage,
   unpacker: T,
@@ -186,7 +182,6 @@ function limitCompressedSize<T extends { destroy(error?: Error): unknown }>(
   return unpacker
 }
 
-/** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns which addresses this server requests. */
 export function unreachableError(url: HttpUrl, why: string, code?: string): ResourceError {
   const message = `${originOf(url)} did not give a usable answer: ${why}.`
   return unavailable(message, code === undefined ? {} : { code })
@@ -196,7 +191,6 @@ function tooLong(limit: number): ResourceError {
   return tooLarge(`The answer is longer than the limit of ${limit} bytes. Raise "maxBytes" of the mount.`, { limit })
 }
 
-/** Reasons of failed connections, by the error code of the system or of the client, for {@link unreachableError}. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'it closed the connection',
@@ -219,7 +213,7 @@ const reasons: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'its compressed answer is cut off',
 }
 
-/** Returns why a server does not answer. Never a text from the server. */
+/** Returns why a server does not answer, without text from the server. */
 export function requestErrorReason(error: unknown): string {
   const code = connectionErrorCode(error)
   if (code === refusedHostCode && error instanceof Error) return error.message
@@ -227,7 +221,7 @@ export function requestErrorReason(error: unknown): string {
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not HTTP' : code)
 }
 
-/** Returns the error code of the underlying failure, or a fixed text if there is none. Never the message of an error, which may hold parts of the answer. */
+/** Returns the error code of the underlying failure, or a fixed text if there is none. The message of an error may hold parts of the answer. */
 function connectionErrorCode(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string') return at.code

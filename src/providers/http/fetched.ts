@@ -15,21 +15,19 @@ export interface FetchedDocument extends MediaType {
   readonly body: Buffer
   /** Hash of the body and its media type. */
   readonly version: string
-  /** The `Link` header, with links to other pages (RFC 8288). */
   readonly link: string | undefined
   readonly url: HttpUrl
 }
 
-/** Fetches a URL; `fresh` revalidates even a recent answer. */
+/** `fresh` revalidates even a recent answer. */
 type Fetch = (ask: HttpRequest & { readonly fresh?: boolean }) => Promise<FetchedDocument>
 
 interface CachedFetch {
   readonly fetched: FetchedDocument
   readonly etag: string | undefined
   readonly modified: string | undefined
-  /** The epoch in which the answer was requested: see {@link createFetch}. */
   readonly epoch: number
-  /** The number of the request. An answer to an earlier request never replaces one to a later request. */
+  /** The number of the request. An answer to an earlier request does not replace one to a later request. */
   readonly order: number
   /** Time until which the answer is used without revalidation, as `performance.now()` returns it. */
   readonly until: number
@@ -39,7 +37,6 @@ interface CachedFetch {
 const maxCacheBytes = 32 * 1024 * 1024
 /** Time that a body is used without revalidation, in milliseconds: a reader requests one range after the other. */
 const freshMs = 2000
-/** Maximum pause after a `Retry-After`, in milliseconds. */
 const maxPauseMs = 5 * 60_000
 
 /**
@@ -94,7 +91,7 @@ export function createFetch(get: HttpGet) {
     )
     return document
   }
-  /** Causes every answer that is cached now to be revalidated before it is used. */
+  /** Makes the answers that are cached now be revalidated before they are used. */
   const renew = () => void epoch++
   return { fetch, renew }
 }
@@ -119,7 +116,6 @@ function pauseIn({ status, header }: HttpAnswer): number {
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxPauseMs)
 }
 
-/** Converts an unsuccessful answer to an error, which holds nothing of its body. */
 function statusError({ status, url }: HttpAnswer, requestUrl: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
@@ -138,7 +134,6 @@ interface MediaType {
   readonly charset: string | undefined
 }
 
-/** Parses a `Content-Type`. */
 export function mediaTypeOf(header: string | undefined): MediaType {
   const [, name] = /^\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})\s*(?:;|$)/.exec(header ?? '') ?? []
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]{1,60})"|([^\s;"]{1,60}))/i.exec(header ?? '') ?? []
@@ -149,8 +144,8 @@ export function mediaTypeOf(header: string | undefined): MediaType {
 const prescanBytes = 1024
 
 /**
- * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode every
- * byte: that of the header, otherwise that of the page. Everything else stays bytes, whose encoding may still be detected later.
+ * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode the
+ * bytes: that of the header, otherwise that of the page. Other content stays bytes.
  */
 export function contentFromBytes(bytes: Buffer, { mimeType, charset }: MediaType): Content {
   const facts = mimeType === undefined ? {} : { mimeType }
@@ -172,9 +167,7 @@ function isTextual(mimeType: string | undefined): boolean {
   return mimeType === undefined || /^text\/|[/+](?:json|xml)$|javascript/.test(mimeType)
 }
 
-/** Options of access to a web server. */
 export interface OriginOptions {
-  /** Base URL: all requests are at or below it. */
   readonly url: string
   /** Addresses, single or in blocks (`10.0.0.0/8`), that may be requested although they are not public. Default none. */
   readonly allowAddresses?: readonly string[]
@@ -192,7 +185,7 @@ export interface OriginOptions {
   readonly resolve?: ResolveHost
 }
 
-/** Checks the options, and creates the client of a web server. @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
+/** @throws ResourceError `invalid`, whose message names the invalid option. */
 export function createOriginClient(options: OriginOptions) {
   const {
     allowAddresses = [],

@@ -19,7 +19,6 @@ const body = {
 
 const { mimeType, priority, audience, ...names } = descriptionShape
 
-/** The options of a mount whose provider is `inline`. */
 const inlineShape = {
   ...body,
   mimeType,
@@ -43,7 +42,6 @@ export const source = defineSourceSchema({
 
 type InlineOptions = OptionsOf<typeof inlineShape>
 
-/** Opens the resources that a mount holds itself. */
 export const open: OpenSource<typeof source> = async (options, { address }) => {
   const provider = inline({ resources: resourcesIn(address, options) })
   // A single resource is at the address of the mount: it has no path, so no template can ask for a part of it.
@@ -71,7 +69,6 @@ function toInlineResource({
   return { ...facts, ...(base64 === undefined ? {} : { bytes: Buffer.from(base64, 'base64') }) }
 }
 
-/** Finds resources whose content is invalid, or whose paths conflict. */
 function inlineFindings(address: string, options: InlineOptions): readonly Finding[] {
   const path = ['mounts', address]
   const bodies = (['text', 'base64', 'resources'] as const).filter((key) => options[key] !== undefined)

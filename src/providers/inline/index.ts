@@ -7,7 +7,6 @@ import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
 import { decodeBytes, encodingLabel } from '../../text/encoding/decode.ts'
 
-/** A resource whose content is given as text, as bytes, or as a `data:` URI. */
 export type InlineResource = Description & {
   readonly text?: string
   readonly bytes?: Uint8Array
@@ -30,10 +29,10 @@ interface Held {
 }
 
 /**
- * Provider of small resources that a configuration contains. They never change while they are served.
+ * Provider of small resources that a configuration contains.
  *
- * @throws ResourceError `invalid` for an invalid path, or one below another resource; for a resource without exactly one of
- *   text, bytes and `data:`; for a malformed `data:` URI; and for a resource that is too large.
+ * @throws ResourceError `invalid` for an invalid path, or one below another resource; for a resource without exactly one of text, bytes
+ * and `data:`; for a malformed `data:` URI; and for a resource that is too large.
  */
 export function inline(options: InlineOptions): Provider {
   requireKeys('inline({ resources })', options, { resources: 'an object' })
@@ -104,7 +103,7 @@ function holdOf(path: string, { text, bytes, data, ...description }: InlineResou
     entry: { path, ...description, ...facts },
     content: {
       ...facts,
-      // A `data:` URI contains its content, which therefore never changes.
+      // A `data:` URI contains its content, which therefore does not change.
       ...(data === undefined ? {} : { immutable: true }),
       ...(isText(body.bytes) ? { text: body.bytes.toString() } : { bytes: body.bytes }),
     },

@@ -16,10 +16,9 @@ const width = 960
 const plotHeight = 300
 const edge = 24
 const rowHeight = 22
-/** Maximum number of series drawn. */
 const mostLines = 40
 
-/** Line colours. The first six are distinct with most kinds of colour blindness (Okabe and Ito, with a darker yellow). */
+/** Line colours. The first six are of Okabe and Ito (for colour blindness), with a darker yellow. */
 const colours = [
   '#0072b2',
   '#d55e00',
@@ -32,7 +31,6 @@ const colours = [
   '#4d4d4d',
   '#2f4b7c',
 ]
-/** Maximum number of series named in the legend: each has its own colour. */
 const mostNamed = colours.length
 const ink = { text: '#1f2933', soft: '#616e7c', line: '#e4e7eb', axis: '#9aa5b1', paper: '#ffffff' }
 const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', 'DejaVu Sans', sans-serif"
@@ -93,7 +91,6 @@ export function formatChart(answer: ShownAnswer): string {
   return `${formatElement('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
-/** Returns the smallest and largest finite value of the drawn series; 0 and 1 if there is none. */
 function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
   const summaries = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
   if (summaries.length === 0) return [0, 1]
@@ -108,7 +105,6 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
   return formatElement('text', attributes, escapeXml(content))
 }
 
-/** Returns the header: the query, the description (or the labels that all series have), and the time span. */
 function headOf(answer: ShownAnswer): readonly string[] {
   const { help, start, end, step, series, unit, type } = answer
   const { common } = distinctLabels(series)
@@ -131,7 +127,6 @@ function headOf(answer: ShownAnswer): readonly string[] {
   ]
 }
 
-/** Formats `2026-11-21 10:00`, with seconds if they are not zero. */
 function dateOf(time: number): string {
   return formatUnixTime(Math.round(time))
     .replace('T', ' ')
@@ -155,7 +150,6 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
       const half = estimateTextWidth(words, 12) / 2
-      // A label that would leave the picture is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
         formatElement('line', {
@@ -179,7 +173,6 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
   ]
 }
 
-/** Draws a line, broken at gaps and non-finite values; a single point is a dot. */
 function drawSeriesLine(
   { times, values, gaps }: ShownSeries,
   index: number,
@@ -221,7 +214,6 @@ function emptyWords({ left, right, top, bottom }: PlotArea): string {
   return text('No finite values in this time range.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
-/** Draws the legend: the labels of the first lines, each with its last, smallest and largest value; and how many lines are not named or not drawn. */
 function legendOf(answer: ShownAnswer, lines: readonly ShownSeries[], { format }: ValueFormat, top: number) {
   const { own, common } = distinctLabels(answer.series)
   const legendLines = lines.slice(0, mostNamed)

@@ -13,7 +13,6 @@ interface Sources {
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
 const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
 
-/** Completes names of metrics, labels and values of matchers, the last name in a query, and the other arguments. */
 export async function completeMetrics(
   { template, argument, arguments: filled }: CompletionRequest,
   sources: Sources,
@@ -43,7 +42,6 @@ export async function completeMetrics(
   }
 }
 
-/** Returns the names that contain the typed text, first those that begin with it. */
 function ranked(names: readonly string[], typed: string): readonly string[] {
   const begins = names.filter((name) => name.startsWith(typed))
   return typed === '' ? begins : [...begins, ...names.filter((name) => !name.startsWith(typed) && name.includes(typed))]
@@ -60,7 +58,7 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
 async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
   const beginning = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
   const head = typed.slice(0, typed.length - beginning.length)
-  // Nothing is completed inside matchers, inside a string, or after a character that is not part of a name.
+  // Nothing is completed inside matchers, inside a string in double quotes, or after a character that is not part of a name.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (beginning === '' && head !== ''))
     return completeFromValues([])
   const { metrics } = await directories.now(signal)
@@ -101,7 +99,6 @@ const times =
   'start and end: -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds. step: 30s, 5m or 1h; by default it fits the time range. ' +
   'as=csv gives a table, as=chart a picture (SVG).'
 
-/** URI templates of a source: the series of a metric, and a query if it takes queries. */
 export const metricTemplates: readonly Template[] = [
   {
     template: seriesTemplate,
@@ -121,14 +118,12 @@ export const metricTemplates: readonly Template[] = [
   },
 ]
 
-/** Formats of series besides JSON. */
 const forms = ['csv', 'chart'] as const
 type SeriesForm = (typeof forms)[number] | 'json'
 
 export interface SeriesRequest {
   readonly form: SeriesForm
   readonly when: TimeSpan | Instant
-  /** Whether the caller chose the step, or asks for one moment: then more points are shown. */
   readonly exact: boolean
 }
 

@@ -23,7 +23,6 @@ function isApiAddress(value: string): boolean {
   }
 }
 
-/** The options of a mount whose provider is `metrics`. */
 const metricsShape = {
   source: z
     .enum(['prometheus', 'self'])
@@ -69,7 +68,6 @@ const metricsShape = {
   timeout: duration.optionalKey('Time-out of one answer. By default "20s".'),
 }
 
-/** Checks that the options fit the source, and that there is only one kind of credentials. */
 function checkMetrics(mountOptions: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   if (mountOptions.source !== 'self') {
@@ -102,7 +100,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Opens the metrics of Prometheus, or of this server itself. */
 export const open: OpenSource<typeof source> = async (options, { folder, measurements }) => {
   const { interval, maxSeries, maxPoints, maxBytes, timeout, allowAddresses } = options
   const common = defined({ intervalMs: interval, maxSeries, maxPoints })

@@ -23,7 +23,6 @@ function toJsonNumber(value: number): number | string {
   return Number.isFinite(value) ? value : formatSampleValue(value)
 }
 
-/** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */
 export function formatJson(answer: ShownAnswer): string {
   const { query, type, help, unit, start, end, step, series, total, notes } = answer
   const isThinned = series.some((one) => one.points > one.times.length)
@@ -74,7 +73,6 @@ function formatSummary({ min, max, first, last, mean, trend, increase, perSecond
   }
 }
 
-/** Rounds a computed value to six significant digits. */
 const short = (value: number) => Number(value.toPrecision(6))
 
 function gapsIn(gaps: readonly Gap[]) {
@@ -84,10 +82,6 @@ function gapsIn(gaps: readonly Gap[]) {
     .map(({ from, to }) => ({ from: formatUnixTime(round(from)), to: formatUnixTime(round(to)) }))
 }
 
-/**
- * Describes the series in sentences: their number; of the first ones, the last value, and the trend or the growth; and advice for the next
- * request.
- */
 export function describeSeries(answer: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = answer
   const when =
@@ -149,7 +143,7 @@ function truncateLabels(text: string): string {
 /**
  * Formats series as CSV (RFC 4180): a line for each point, with its time, its value and its labels.
  *
- * A spreadsheet would run a text that begins like a formula: such a label value gets a `'` in front.
+ * A spreadsheet would run a text that begins like a formula: such a cell gets a `'` in front.
  */
 export function formatCsv({ series }: ShownAnswer): string {
   const { common } = distinctLabels(series)

@@ -3,16 +3,13 @@ import { comparePaths, segmentFault } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { type Metric, type MetricSource, type PageName, pageNames } from './source.ts'
 
-/** Cached list of the metrics and pages of a source. */
 interface Directory {
-  /** The entries of metrics and pages, in path order. */
   readonly entries: readonly Entry[]
   readonly metrics: ReadonlyMap<string, Metric>
   readonly at: number
 }
 
 export const seriesFolder = 'series/'
-/** Returns the name of the metric at a path. Undefined: the path is not that of a metric. */
 export function metricNameAt(path: string): string | undefined {
   return path.startsWith(seriesFolder) ? decodeMetricName(path.slice(seriesFolder.length)) : undefined
 }
@@ -40,7 +37,6 @@ const pages: Readonly<Record<PageName, Entry>> = {
   },
 }
 
-/** Maximum age of the cached list of metrics, in milliseconds. */
 const maxAgeMs = 10_000
 /** Maximum age of the cached list of metrics when a metric is missing from it, in milliseconds. */
 const maxAgeMissingMs = 1000
@@ -57,7 +53,6 @@ export function createDirectoryCache(source: MetricSource) {
     return directory
   })
   const renew = (signal: AbortSignal): Promise<Directory> => untilAborted(loading.run(), signal)
-  /** Returns the cached list, or loads it again if it is too old. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
     return directory !== undefined && ageOf(directory) < maxAgeMs ? directory : renew(signal)
@@ -99,16 +94,15 @@ function metricEntry({ name, type, help, unit }: Metric, path: string): Entry {
   }
 }
 
-/** Maximum length of a name in a path, in characters: a longer name would make the URI too long. */
+/** Maximum length of the name of a metric in a path, in characters. */
 const maxLength = 1024
 
-/** Prefix of an escaped name. */
 const mark = 'U__'
 
 /**
- * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it is
- * escaped as in Prometheus ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any
- * other character, by its code point. The mapping is injective. Undefined: no path can hold the name.
+ * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it
+ * is escaped: `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its code
+ * point (the "value encoding" of Prometheus, but with upper-case digits). Undefined: no path can hold the name.
  */
 export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined

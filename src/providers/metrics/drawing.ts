@@ -1,23 +1,19 @@
 import { toUnicodeEscape } from '../../core/entry.ts'
 import type { ValueFormat } from './units.ts'
 
-/** A tick mark of an axis: its value and its label. */
 interface Mark {
   readonly value: number
   readonly text: string
 }
 
-/** An axis of values: its bounds and its marks. */
 export interface ValueAxis {
   readonly low: number
   readonly high: number
   readonly marks: readonly Mark[]
 }
 
-/** Approximate number of marks on an axis of values. */
 const tickCount = 5
 
-/** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
   let [low, high] = room(clampValue(min), clampValue(max))
   // The axis includes zero when the values are near zero.
@@ -38,7 +34,6 @@ export function valueAxis(min: number, max: number, format: ValueFormat): ValueA
 /** Clamps a value to the range in which sums and quotients stay finite; a tiny value becomes 0. */
 const clampValue = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
 
-/** Returns the bounds of the axis, widened when the values are (almost) equal. */
 function room(min: number, max: number): [low: number, high: number] {
   const size = Math.max(Math.abs(min), Math.abs(max))
   if (size === 0) return [0, 1]
@@ -46,7 +41,7 @@ function room(min: number, max: number): [low: number, high: number] {
   return max > 0 ? [0, max * 1.25] : [min * 1.25, 0]
 }
 
-/** Returns the next round number at or above a step: 1, 2, 2.5 or 5 times a power of 10; for bytes, a power of 2. */
+/** Returns a round step: 1, 2, 2.5 or 5 times a power of 10; a power of 2 if `binary` is set and the step is at least 1. */
 function roundStep(step: number, binary: boolean): number {
   if (binary && step >= 1) {
     const unit = 1024 ** Math.floor(Math.log2(step) / 10)
@@ -59,7 +54,6 @@ function roundStep(step: number, binary: boolean): number {
 
 const daySeconds = 86_400
 
-/** Steps of a time axis, in seconds. */
 const timeSteps = [
   ...[1, 2, 5, 10, 15, 30],
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
@@ -67,7 +61,7 @@ const timeSteps = [
   ...[1, 2, 7, 14, 30, 90, 180, 365, 3650].map((days) => days * daySeconds),
 ]
 
-/** Returns about `most` marks of a time axis at round times (UTC). The label is the time of day; at a new day, and for steps of days, the date. */
+/** Returns about `most` marks of a time axis, in UTC. The label is the time of day; at a new day, and for steps of days, the date. */
 export function timeMarks(start: number, end: number, most: number): readonly Mark[] {
   const step = timeSteps.find((seconds) => (end - start) / seconds <= most) ?? end - start
   const marks: Mark[] = []
@@ -81,7 +75,7 @@ export function timeMarks(start: number, end: number, most: number): readonly Ma
   return marks
 }
 
-/** Escapes a text as XML content or attribute: without markup, and without invisible characters. */
+/** Escapes a text as XML content or attribute. Invisible characters are replaced by their codes. */
 export function escapeXml(text: string): string {
   return visible(text).replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }
@@ -94,7 +88,6 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Replaces control characters, other invisible characters, and those that change the writing direction, by their codes. */
 function visible(text: string): string {
   return text
     .toWellFormed()
@@ -103,27 +96,25 @@ function visible(text: string): string {
 
 type Attributes = Readonly<Record<string, string | number>>
 
-/** Formats an element. Its content must already be markup. */
+/** The content must already be markup. */
 export function formatElement(name: string, attributes: Attributes, ...content: readonly string[]): string {
   const attributeText = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`)
   const head = `<${name}${attributeText.join('')}`
   return content.length === 0 ? `${head}/>` : `${head}>${content.join('')}</${name}>`
 }
 
-/** Formats a coordinate, rounded to a tenth of a pixel. */
 export function formatPixels(value: number): string {
   return String(Math.round(value * 10) / 10)
 }
 
-/** Estimates the width of a text in pixels at a font size, because no font metrics are available here. */
+/** Estimates the width of a text in pixels at a font size. */
 export function estimateTextWidth(text: string, size: number): number {
   return Array.from(text, characterWidth).reduce((sum, share) => sum + share, 0) * size
 }
 
-/** Width of a character as a share of the font size: East Asian characters are square. */
+/** Width of a character as a share of the font size. Characters from U+2E80 on, mostly East Asian ones, count as square. */
 const characterWidth = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
 
-/** Cuts a text to a width, with an ellipsis if it was cut. */
 export function cutToWidth(text: string, size: number, width: number): string {
   if (estimateTextWidth(text, size) <= width) return text
   let left = width / size - 1

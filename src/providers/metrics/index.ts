@@ -49,12 +49,11 @@ const inAll = 12_000
 /**
  * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
- * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. The points are downsampled to a readable number that keeps the extremes ({@link downsampleAnswer}).
- * JSON and pictures state how many series are left out.
+ * It lists `series/NAME` for each metric, and `alerts`, `rules` and `targets` if the source has them. Series are JSON with a summary, CSV
+ * or a picture. The points are downsampled to a readable number ({@link downsampleAnswer}).
  *
- * Reads throw ResourceError `invalid` (reason `parameter`), `not-found`, `unavailable`, and `too-large` for a query that asks for more than
- * the source returns.
+ * Reads throw ResourceError `invalid` (reason `parameter`), `not-found`, `unavailable`, and `too-large` for a query that asks for more
+ * than the source returns.
  *
  * @throws ResourceError `invalid` for options out of bounds, for an invalid URL and for a malformed glob.
  */
@@ -158,7 +157,6 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   }
 }
 
-/** Returns a content with a hash of its text as version, because contents relative to now change by themselves. */
 function versioned(content: TextContent): Content {
   return { ...content, version: createHash('sha256').update(content.text).digest('base64url').slice(0, 22) }
 }
@@ -180,23 +178,18 @@ function open(options: MetricsOptions, intervalMs: number, maxSeries: number): M
   return allow === undefined ? source : allowed(source, allow)
 }
 
-/** Binary search for the first entry strictly after a path. Returns its index. */
+/** Returns the index of the first entry after a path. */
 function firstBehind(entries: readonly { readonly path: string }[], after: string | undefined): number {
   if (after === undefined) return 0
   return firstIndex(0, entries.length, (index) => comparePaths(entries[index]?.path ?? '', after) > 0)
 }
 
-/** State of a source at one poll, for comparison. */
 interface PollState {
   readonly stamp: string
   readonly paths: ReadonlySet<string>
   readonly pages: ReadonlyMap<string, string>
 }
 
-/**
- * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
- * differ, and of metrics that appear or disappear.
- */
 function createMetricsPoller(source: MetricSource, directories: DirectoryCache, intervalMs: number): Poller {
   const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
@@ -223,15 +216,12 @@ function* diffPollStates(before: PollState, now: PollState, sampled: readonly st
 }
 
 /**
- * Wraps a source with an allow list of metrics. Every other metric is absent: it is not listed, and its series, labels and values are not
- * found. A query is parsed first, and is sent only if every selector in it names exactly one allowed metric; the text sent is the query as it
- * was parsed ({@link parsePromql}).
+ * Restricts a source to allowed metrics: others are not listed, and have no series, labels and values. A query is sent only if each
+ * selector in it names one allowed metric, and is sent as it was parsed ({@link parsePromql}).
  *
  * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
  *
- * @param allow Globs over the path segments of metrics ({@link metricSegment}). A slash in a name is escaped there, so a glob matches only whole
- * names.
- * @throws ResourceError `invalid` (reason `configuration`) for a glob with a slash, and (reason `argument`) for a malformed one.
+ * @param allow Globs over the path segments of metrics ({@link metricSegment}).
  */
 function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
   if (allow.some((glob) => glob.includes('/')))
@@ -287,7 +277,7 @@ export interface PrometheusMount extends CommonOptions, ServiceNetwork {
   /** Address of the HTTP API, without `/api/v1`: `http://127.0.0.1:9090`, `https://example.org/prometheus`. */
   readonly url: string
   readonly credentials?: Credentials | undefined
-  /** Allow list of globs over the names of metrics, as paths have them: every other metric is absent, for queries too. Default: all metrics. */
+  /** Globs over the names of metrics, as paths have them. Other metrics are absent, for queries too. Default: all metrics. */
   readonly allow?: readonly string[]
   /** Time-out of an answer, in milliseconds. Default 20,000. */
   readonly timeoutMs?: number

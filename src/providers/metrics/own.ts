@@ -2,9 +2,7 @@ import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricFamily } from '../../core/log.ts'
 
-/** Resolution of the event loop delay, in milliseconds. */
 const resolutionMs = 20
-/** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
 const windowMs = 15_000
 
 /** Measures processor time, memory, descriptors, and event loop delay of this process, until the returned `end` is called. */

@@ -4,14 +4,13 @@ import type { PageName } from './source.ts'
 
 /** Maximum number of items of a page, and of rules of a group. */
 const most = 1000
-/** Maximum length of a text, in characters. */
 const maxText = 2000
 
 type MetricFacts = Readonly<Record<string, unknown>>
 
 /**
- * Makes the page `alerts`, `rules` or `targets` of an answer of Prometheus, without facts that change with every read, and without facts that
- * may contain a secret (the scraped addresses with their parameters).
+ * Makes the page `alerts`, `rules` or `targets` of an answer of Prometheus. The scraped URLs are left out, because their parameters may be
+ * secret.
  */
 export function prometheusPage(name: PageName, data: unknown): MetricFacts {
   switch (name) {
@@ -65,7 +64,6 @@ function ruleOf(rule: MetricFacts) {
   }
 }
 
-/** Returns the base name of a rule file, because its folder is on another machine. */
 function baseOf(file: unknown): string {
   return typeof file === 'string' ? (file.split(/[\\/]/).at(-1) ?? '').slice(0, maxText).toWellFormed() : ''
 }
@@ -104,7 +102,7 @@ function listIn(value: unknown, key: string): readonly MetricFacts[] {
   return (list as readonly unknown[]).filter(isObject)
 }
 
-/** Returns the members with these keys that are numbers or non-empty texts. Credentials in URLs are removed. */
+/** Returns the members with these keys that are numbers or non-empty texts. Credentials in HTTP URLs are removed. */
 function told<K extends string>(value: MetricFacts, keys: readonly K[]): { readonly [key in K]?: string } {
   const members = keys.flatMap((key) => {
     const member = value[key]
@@ -146,11 +144,10 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 const level = 3
 
 /**
- * Creates a streaming reader that passes each element of `data.result` in an answer of the Prometheus API to a callback, without holding or
- * parsing the whole answer. If the answer is malformed JSON, so is an element or the rest.
+ * Creates a streaming reader that passes each element of `data.result` in an answer of the Prometheus API to a callback. If the answer is
+ * malformed JSON, so is an element or the rest.
  */
 export function createElementReader(take: (json: Uint8Array) => void) {
-  /** Open braces and brackets of the outermost levels. */
   const brackets: number[] = []
   let depth = 0
   let inString = false

@@ -25,16 +25,13 @@ import {
 import { familyNames, type Instant, maxSeriesPoints, type TimeSpan, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
-  /** Interval of the samples, in seconds. */
   readonly intervalSeconds: number
-  /** Maximum number of series read from an answer. */
   readonly maxSeries: number
 }
 
 /** Maximum size, in bytes, of an answer that is parsed as a whole (names, labels, alerts). */
 const maxWholeBytes = 32 * 1024 * 1024
 
-/** Source for Prometheus, or any service with its HTTP API. */
 export function prometheus(options: PrometheusOptions): QuerySource {
   const { maxSeries, timeoutMs } = options
   const client = createPrometheusClient(options)
@@ -42,7 +39,6 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   // Prometheus times out before this client does, so it can report that the query takes too long.
   const serverTimeout = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
-  /** Returns the `data` of the API's answer at a path. */
   const get = async (path: string, fields: FormFields, signal: AbortSignal): Promise<unknown> => {
     const chunks: Uint8Array[] = []
     const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
@@ -54,7 +50,6 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     let total = 0
     let histograms = 0
     const reader = createElementReader((json) => {
-      // Series beyond the limit are counted, but not parsed.
       if (++total > maxSeries) return
       const seriesList = seriesIn(parseJsonAnswer(json))
       if (seriesList === 'histogram') histograms++
@@ -159,7 +154,6 @@ async function readNewestSampleTime(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses JSON from UTF-8 bytes, whatever charset the header declares. Undefined: the JSON is malformed. */
 function parseJsonAnswer(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
@@ -194,7 +188,6 @@ const types: ReadonlySet<unknown> = new Set<MetricType>([
   'info',
   'stateset',
 ])
-/** Maximum length of a help text, in characters. */
 const maxHelp = 500
 
 function describeMetric(name: string, facts: unknown): Metric {
@@ -220,7 +213,6 @@ function describeMetric(name: string, facts: unknown): Metric {
   }
 }
 
-/** Returns the type of a metric. Parts of histograms and summaries are counters, and so are metrics of unknown type whose names end in `_total`. */
 function typeIn(name: string, typeText: unknown): MetricType {
   const type = types.has(typeText) ? (typeText as MetricType) : 'unknown'
   const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)
@@ -242,8 +234,8 @@ function seriesIn(element: unknown): Series | 'histogram' {
   throw malformedAnswerError()
 }
 
-/** Maximum number of labels of a series, and maximum length of a label value in characters. */
 const maxLabels = 100
+/** Maximum length of the value of a label, in characters. */
 const maxValue = 1000
 
 function labelsIn(metric: unknown): Labels {

@@ -1,11 +1,11 @@
 import { promqlEscapes } from './source.ts'
 
-/** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
+/** Kind of a PromQL token. A duration such as `5m` is a `number`. */
 type Kind = 'name' | 'number' | 'string' | 'symbol' | 'end'
 
 export interface Token {
   readonly kind: Kind
-  /** The text to send: a string is in double quotes, every other token is unchanged. */
+  /** The text to send: a string is in double quotes, other tokens are unchanged. */
   readonly text: string
   /** The unescaped value of a string; for other tokens, the text. */
   readonly value: string
@@ -14,7 +14,7 @@ export interface Token {
 }
 
 const patterns = {
-  /** White space and comments. Prometheus knows no other white space. */
+  /** The white space that Prometheus knows, and comments. */
   skipped: /(?:[ \t\n\r]+|#[^\n\r]*)*/y,
   metric: /[A-Za-z_:][A-Za-z0-9_:]*/y,
   label: /[A-Za-z_][A-Za-z0-9_]*/y,
@@ -27,10 +27,7 @@ const patterns = {
 } as const
 
 /**
- * Tokenizes a query in PromQL, as the lexer of Prometheus does. Names, symbols and colons have different meanings inside of braces and
- * brackets, so it keeps track of both.
- *
- * Takes time proportional to the length of the query.
+ * Tokenizes a query in PromQL. Names, symbols and colons have different meanings inside of braces and brackets, so it keeps track of both.
  *
  * @returns The tokens, followed by one of the kind `end`, or the offset of the first character that begins no token.
  * Source: https://github.com/prometheus/prometheus/blob/main/promql/parser/lex.go
@@ -86,7 +83,7 @@ function nextToken(match: (pattern: RegExp) => string | undefined, inside: Token
   return symbol === undefined ? undefined : token('symbol', symbol)
 }
 
-/** Returns the longer match of a duration and a number, because `1e5` and `1m` begin alike. */
+/** Returns the longer match of a duration and a number, because `5m` begins with the number `5`. */
 function numberAt(match: (pattern: RegExp) => string | undefined): string | undefined {
   const [duration = '', number = ''] = [match(patterns.duration), match(patterns.number)]
   const longer = duration.length >= number.length ? duration : number

@@ -10,13 +10,12 @@ const maxDepth = 64
  * Parses a query in PromQL to find the metrics that it reads. Each selector must name exactly one metric: by a name before its braces, by
  * `__name__="…"`, or by a quoted name inside the braces. Type checking is left to Prometheus.
  *
- * Takes time proportional to the length of the query. Returns the metric name of each selector, in the order of the query, and the query
- * rebuilt from its tokens: without comments, and with strings in double quotes. Prometheus gets this text, so that it reads exactly the tokens
- * that were checked here.
+ * Returns the metric name of each selector, in the order of the query, and the query rebuilt from its tokens, so that Prometheus reads the
+ * tokens that were checked here.
  *
- * @throws ResourceError `invalid` (reason `parameter`) for anything outside the grammar, for an unknown function, for `info` (which reads a metric
- * that it does not name), for a selector that does not name exactly one metric, for a query longer than {@link maxQueryLength} characters and
- * for one that is nested too deeply.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything outside the grammar, for an unknown function, for `info` (which reads
+ * a metric that it does not name), for a selector that does not name exactly one metric, for a query longer than {@link maxQueryLength}
+ * characters and for one that is nested too deeply.
  *
  * Source: https://prometheus.io/docs/prometheus/latest/querying/basics/ and
  * https://github.com/prometheus/prometheus/blob/main/promql/parser/generated_parser.y
@@ -54,7 +53,6 @@ function createCursor(tokens: readonly Token[]) {
     index++
     return token
   }
-  /** Takes the next token if it is this symbol. Returns whether it was. */
   const takeSymbol = (symbol: string): boolean => {
     const { kind, text } = peek()
     if (kind !== 'symbol' || text !== symbol) return false
@@ -63,7 +61,6 @@ function createCursor(tokens: readonly Token[]) {
   }
   return {
     ...{ peek, next, takeSymbol },
-    /** Takes the next token if it is one of these keywords, in upper or lower case. */
     takeKeyword: (words: ReadonlySet<string>): string | undefined => {
       const { kind, text } = peek()
       const word = text.toLowerCase()
@@ -94,7 +91,7 @@ const edgeWords = wordSet('start end')
 const aggregations = wordSet(
   'avg bottomk count count_values group limit_ratio limitk max min quantile stddev stdvar sum topk',
 )
-/** The functions of Prometheus 2 and 3, without `info`, which reads metrics that the query does not name. */
+/** Functions of Prometheus 2 and 3, without `info`, which reads metrics that the query does not name. */
 const functions = wordSet(
   `abs absent absent_over_time acos acosh asin asinh atan atanh avg_over_time ceil changes clamp clamp_max clamp_min cos cosh
   count_over_time day_of_month day_of_week day_of_year days_in_month deg delta deriv double_exponential_smoothing exp first_over_time
@@ -121,7 +118,6 @@ function parseExpression(parsing: Parsing, depth: number): void {
   }
 }
 
-/** Parses an operator with its modifiers: `bool`, `on (…)`, `group_left (…)`. */
 function takeOperator(parsing: Parsing): boolean {
   const { kind, text } = parsing.peek()
   const isSymbol = kind === 'symbol' && operators.has(text)
@@ -145,7 +141,6 @@ function parseOperand(parsing: Parsing, depth: number): void {
   } else throw notUnderstood(token.at)
 }
 
-/** Parses an operand that begins with a name: an aggregation, a function call, `Inf` or `NaN`, or a selector. */
 function parseNamed(parsing: Parsing, token: Token, depth: number): void {
   const word = token.text.toLowerCase()
   if (numbers.has(word)) return
@@ -175,7 +170,6 @@ function parseArguments(parsing: Parsing, depth: number): void {
   parsing.expectSymbol(')')
 }
 
-/** Parses label names in parentheses. */
 function parseLabelList(parsing: Parsing): void {
   parsing.expectSymbol('(')
   while (!parsing.takeSymbol(')')) {
@@ -188,7 +182,6 @@ function parseLabelList(parsing: Parsing): void {
   }
 }
 
-/** Parses any number of ranges, subqueries, `offset` and `@`. */
 function parseModifiers(parsing: Parsing): void {
   for (;;) {
     if (parsing.takeSymbol('[')) {

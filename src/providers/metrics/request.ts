@@ -22,17 +22,15 @@ export interface PrometheusRequest {
   /** Path below `/api/v1/`. */
   readonly path: string
   readonly fields?: FormFields
-  /** Whether to send the fields in a body, because they may be long. */
   readonly post?: boolean
   readonly signal: AbortSignal
 }
 
 /**
- * Creates a client that sends requests only to `url`, as {@link createServiceGuard} allows: it follows no redirects, and ignores proxies of
- * the environment.
+ * Creates a client that sends requests only to `url`. It follows no redirects.
  *
- * The client passes the body of an answer to a callback, and returns the status. It throws ResourceError `unavailable` when there is no answer, and
- * `too-large` for one that is too long. No error holds any part of the answer.
+ * The client passes the body of an answer to a callback, and returns the status. It throws ResourceError `unavailable` when there is no
+ * answer, and `too-large` for one that is too long.
  */
 export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
   const base = parseHttpUrl(apiAddress(url))
@@ -110,11 +108,9 @@ export interface PrometheusErrorAnswer {
 const maxSaid = 300
 
 /**
- * Converts a failed request to an error in hikidashi's own words.
- *
- * @param body The answer, if it was JSON.
- * @param written What the caller wrote of the query: the whole or only the matchers. The parse error of Prometheus is shown only for a whole query,
- * because it locates the mistake in it.
+ * @param body The answer, if it was an error of the API.
+ * @param written What the caller wrote of the query: the whole or only the matchers. The parse error of Prometheus is shown only for a
+ * whole query, because it locates the mistake in it.
  */
 export function prometheusError(
   status: number,
@@ -141,7 +137,6 @@ export function prometheusError(
 
 const noApi = 'There is no API of Prometheus at "url". Check whether it needs a path such as /prometheus.'
 
-/** Returns the error for an answer that is not in the format of the API, whatever its status. */
 export function malformedAnswerError(): ResourceError {
   return unavailable(
     'The server at "url" does not answer like Prometheus: its answer is cut off, or is not JSON of the API.',
@@ -203,7 +198,6 @@ function queryTooLargeError(what: string): ResourceError {
   return tooLarge(`The query ${what}: ${advice}.`, { reason: 'too-much' })
 }
 
-/** Cleans a text to one bounded line of printable characters. */
 function cleaned(text: string): string {
   const line = text
     .toWellFormed()

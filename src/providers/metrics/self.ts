@@ -7,7 +7,6 @@ import { type TimeSpan, unitIn } from './units.ts'
 
 interface SelfOptions {
   readonly measurements?: MetricsRegistry
-  /** Interval of the measurements, in seconds. */
   readonly intervalSeconds: number
   readonly maxSeries: number
 }
@@ -17,7 +16,6 @@ const mostPoints = 6000
 /** Maximum number of series kept. */
 const mostKept = 1000
 
-/** Source for the measurements of this process, taken at an interval. The latest {@link mostPoints} are in memory. */
 export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
   const own = options.measurements === undefined ? measureProcess() : undefined
   const measurements = options.measurements ?? createMetricsRegistry()
@@ -54,9 +52,9 @@ export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptio
   }
 }
 
-/** A series that grows: its labels, and its points in the order of their times, in seconds since 1970. */
 interface Line {
   readonly labels: Labels
+  /** In seconds since 1970, ascending. */
   readonly times: number[]
   readonly values: number[]
 }
@@ -80,7 +78,7 @@ export function createHistory() {
   return {
     metrics: metrics as ReadonlyMap<string, Metric>,
     newest: () => newest,
-    /** Adds measurements. Ignores those that are not later than the newest ones, as after the clock was set back. */
+    /** Ignores measurements that are not later than the newest ones, as after the clock was set back. */
     add: (time: number, families: readonly MetricFamily[]): void => {
       if (time <= newest) return
       newest = time

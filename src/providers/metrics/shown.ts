@@ -1,31 +1,29 @@
 import type { Labels, MetricAnswer, Series } from './source.ts'
 
-/** A series to show: the summary of all of its points, and a selection of them. */
 export interface ShownSeries extends Series {
   /** Summary of all points. Undefined: the series has no finite value. */
   readonly summary: Summary | undefined
-  /** The gaps between all points of the series. */
   readonly gaps: readonly Gap[]
   /** Number of all points. */
   readonly points: number
 }
 
-/** An answer to show as JSON, CSV or a picture. */
 export interface ShownAnswer {
   /** The query: the name of a metric with its matchers, or PromQL. */
   readonly query: string
   readonly type?: string
   readonly help?: string
   readonly unit?: string
-  /** Times in seconds since 1970. The step is in seconds, and 0 for one moment. */
+  /** In seconds since 1970. */
   readonly start: number
+  /** In seconds since 1970. */
   readonly end: number
+  /** In seconds; 0 for one moment. */
   readonly step: number
   readonly series: readonly ShownSeries[]
-  /** Total number of series. */
+  /** Number of series, with those that are left out. */
   readonly total: number
   readonly notes: readonly string[]
-  /** Whether the source takes no queries, so that none can be advised. */
   readonly withoutQueries?: boolean
 }
 
@@ -71,15 +69,14 @@ export function distinctLabels(series: readonly { readonly labels: Labels }[]): 
   return { common, own: series.map(({ labels }) => [...labels].filter(([name]) => !names.has(name))) }
 }
 
-/** Formats labels in PromQL syntax, without braces. */
+/** Formats labels as `name="value"`, with commas between them. */
 export function formatLabels(labels: readonly (readonly [name: string, value: string])[]): string {
   return labels.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ')
 }
 
 /**
- * Selects the points of a series to show within a maximum: the smallest and the largest of each bucket (equal spans of time, as many as fit);
- * the first and the last; and some given points. So no extreme is lost, every point is a measured one, and the times are those of the source.
- * (LTTB, which keeps the look of a line, loses single peaks.)
+ * Selects the points of a series to show within a maximum: the smallest and the largest of each bucket (equal spans of time, as many as
+ * fit); the first and the last; and some given points. (LTTB, which keeps the look of a line, loses single peaks.)
  *
  * NaN values have no order: a bucket of only NaN keeps its first.
  *
@@ -112,7 +109,6 @@ export function downsample(
   return [...indexes].sort((a, b) => a - b)
 }
 
-/** Whether a value is a number and the candidate so far is NaN. */
 function isFirstNumber(value: number, before = 0): boolean {
   return Number.isNaN(before) && !Number.isNaN(value)
 }
@@ -121,12 +117,13 @@ function isFirstNumber(value: number, before = 0): boolean {
 export interface Gap {
   /** Index of the last point before the gap; the next point is the first after it. */
   readonly after: number
-  /** Times of both points, in seconds since 1970. */
+  /** Time of the point before the gap, in seconds since 1970. */
   readonly from: number
+  /** Time of the point after the gap, in seconds since 1970. */
   readonly to: number
 }
 
-/** Returns the gaps in a series, in order. Slightly more than a step is not a gap, because samples have jitter. */
+/** Returns the gaps in a series. The limit is above one step, because samples have jitter. */
 export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   const gaps: Gap[] = []
   for (let index = 1; index < times.length; index++) {
@@ -137,30 +134,32 @@ export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   return gaps
 }
 
-/** Returns the indices of the points at the edges of gaps, those of the longest gaps first. */
 export function gapEdgesOf(gaps: readonly Gap[]): readonly number[] {
   return [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).flatMap(({ after }) => [after, after + 1])
 }
 
 export interface TimedValue {
   readonly value: number
+  /** In seconds since 1970. */
   readonly time: number
 }
 
-/** Trend of a series: mainly up, mainly down, almost constant, or up and down. */
 type Trend = 'rising' | 'falling' | 'flat' | 'varying'
 
-/** Summary of a series. Times are in seconds since 1970. Non-finite values count only for `points` and `last`. */
+/** Summary of the finite values of a series. */
 export interface Summary {
+  /** Number of points, also of those whose value is not finite. */
   readonly points: number
   readonly min: TimedValue
   readonly max: TimedValue
   readonly mean: number
   readonly first: TimedValue
+  /** The last point, also if its value is not finite. */
   readonly last: TimedValue
   readonly trend: Trend
-  /** Only for counters: the increase including restarts at zero, and its rate per second. */
+  /** Only for counters. */
   readonly increase?: number
+  /** Only for counters: the increase per second. */
   readonly perSecond?: number
 }
 

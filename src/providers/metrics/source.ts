@@ -5,14 +5,12 @@ import type { Instant, TimeSpan } from './units.ts'
 
 type Operator = '=' | '!=' | '=~' | '!~'
 
-/** A condition on the value of a label: (not) equal to a text, or (not) a match of a regular expression. */
 export interface Matcher {
   readonly label: string
   readonly operator: Operator
   readonly value: string
 }
 
-/** Selects those series of a metric that have labels which match all conditions. */
 export interface Selector {
   readonly metric: string
   readonly matchers: readonly Matcher[]
@@ -69,7 +67,6 @@ function createMatcherScanner(text: string) {
   const space = () => {
     at += match(/\s*/y)?.length ?? 0
   }
-  /** Skips white space, then takes the match of a sticky pattern. */
   const take = (pattern: RegExp) => {
     space()
     const token = match(pattern)
@@ -82,7 +79,6 @@ function createMatcherScanner(text: string) {
       space()
       return match(pattern) !== undefined
     },
-    /** Takes a quoted text, and returns its unescaped value. */
     quoted: () => {
       const raw = take(/`[^`]*`/y)
       if (raw !== undefined) return raw.slice(1, -1)
@@ -103,7 +99,7 @@ export const promqlEscapes: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** Resolves the escapes of a PromQL string, which are those of Go. Throws for unknown escapes, and for those of single bytes (`\x41`, `\101`). */
+/** Resolves the escapes of a PromQL string. Throws for unknown escapes, and for those of single bytes (`\x41`, `\101`). */
 function unescaped(text: string): string {
   return text.replace(
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
@@ -119,7 +115,7 @@ function unescaped(text: string): string {
   )
 }
 
-/** Formats a selector in PromQL, with every name and value quoted as needed, so that none can inject syntax. */
+/** Formats a selector in PromQL, with names and values quoted as needed, so that none can inject syntax. */
 export function formatSelector({ metric, matchers }: Selector): string {
   const metricName = classicMetric.test(metric) ? metric : ''
   const all = metricName === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
@@ -148,10 +144,9 @@ export interface Metric {
 
 export type Labels = ReadonlyMap<string, string>
 
-/** A time series: labels, and points sorted by time. */
 export interface Series {
   readonly labels: Labels
-  /** Times of the points, in seconds since 1970. */
+  /** Times of the points, in seconds since 1970, ascending. */
   readonly times: Float64Array
   readonly values: Float64Array
 }
@@ -161,24 +156,19 @@ export interface MetricAnswer {
   readonly series: readonly Series[]
   /** Total number of series, without those that only `notes` mention. */
   readonly total: number
-  /** Notes for the reader, for example that the answer may be incomplete. */
   readonly notes: readonly string[]
 }
 
-/** Names of the optional pages of a source besides the series. */
 export const pageNames = ['alerts', 'rules', 'targets'] as const
 export type PageName = (typeof pageNames)[number]
 
 /**
- * A source of time series. Apart from the reason of an abort, every method throws only ResourceError: `invalid` for an invalid query,
- * `too-large` for one that asks for too much, `not-found` for a denied metric, `unavailable` when the source does not answer.
+ * A source of time series. Apart from the reason of an abort, its methods throw ResourceError: `invalid` for an invalid query, `too-large`
+ * for one that asks for too much, `not-found` for a denied metric, `unavailable` when the source does not answer.
  */
 export interface MetricSource {
-  /** Interval of the samples, in seconds. */
   readonly intervalSeconds: number
-  /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
-  /** Returns the series of one metric. */
   select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<MetricAnswer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
   query?(text: string, when: TimeSpan | Instant, signal: AbortSignal): Promise<MetricAnswer>
@@ -186,12 +176,11 @@ export interface MetricSource {
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */
   stamp(signal: AbortSignal): Promise<string>
-  /** Returns a page as JSON values that change only with the facts they show. Without this method, the source has no pages. */
+  /** Returns a page as JSON values. Without this method, the source has no pages. */
   page?(name: PageName, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>
   close?(): Promise<void>
 }
 
-/** A source that takes queries. */
 export type QuerySource = MetricSource & Required<Pick<MetricSource, 'query'>>
 
 /**

@@ -1,14 +1,12 @@
 import { invalid } from '../../core/errors.ts'
 import { formatSampleValue } from '../../core/kit/sample-value.ts'
 
-/** Units at the end of metric names, by the conventions of Prometheus and OpenMetrics. */
 const unitNames: ReadonlySet<string> = new Set([
   ...['seconds', 'milliseconds', 'microseconds', 'nanoseconds', 'minutes', 'hours', 'days'],
   ...['bytes', 'bits', 'ratio', 'percent', 'celsius', 'kelvin', 'meters', 'volts', 'amperes', 'joules', 'watts'],
   ...['grams', 'hertz'],
 ])
 
-/** Suffixes for the kind of aggregation, which follow the unit. */
 const endings = /_(?:total|sum|bucket|created|max|min)$/
 
 /** Returns the unit in the name of a metric. Undefined: the name has no unit, or is that of a count or a date. */
@@ -24,7 +22,6 @@ export function familyNames(name: string): readonly string[] {
   return base === name ? [name] : [name, base]
 }
 
-/** A prefix or a larger unit, such as `k` or `KiB`: its symbol, and its size in the base unit. */
 interface Scale {
   readonly symbol: string
   readonly size: number
@@ -55,7 +52,6 @@ const symbols: Readonly<Record<string, string>> = {
   ...{ joules: 'J', watts: 'W', grams: 'g', hertz: 'Hz' },
 }
 
-/** Returns the formatter for values in a unit. Without a unit, it formats plain numbers. */
 export function createValueFormat(unit: string | undefined) {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)

@@ -4,7 +4,6 @@ import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { documentEffectRules, documentsShape, withoutEffects } from '../../schema/shapes.ts'
 import type { OptionsOf } from '../source.ts'
 
-/** Keys common to all mounts of object storage. */
 export const objectsShape = {
   bucket: text.describe('The name of the bucket, without a scheme, a slash or a region.'),
   prefix: text.optionalKey(
@@ -22,17 +21,12 @@ export const objectsShape = {
   ...documentsShape,
 }
 
-/** Effects of the options common to all mounts of object storage. */
 export const objectsEffects = {
   ...documentEffectRules,
   ...withoutEffects('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
 
-/**
- * Returns the provider options common to all mounts of object storage.
- *
- * @throws ResourceError `invalid` for links together with redaction, which they would bypass.
- */
+/** @throws ResourceError `invalid` for links together with redaction, which they would bypass. */
 export function bucketOptions(options: OptionsOf<typeof objectsShape>) {
   const { bucket, prefix, maxBytes, links, timeout, redact = 'off' } = options
   if (links !== undefined && redact !== 'off')

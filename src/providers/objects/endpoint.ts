@@ -4,7 +4,6 @@ import { invalid } from '../../core/errors.ts'
 import { addressBytes, isMetadataAddress, isNotTlsCode } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
-/** The server of an object store such as S3. */
 export interface Endpoint {
   /** URL without a path, such as `https://host:port`. */
   readonly url: string
@@ -12,23 +11,22 @@ export interface Endpoint {
   readonly secure: boolean
 }
 
-/** Whether an address is that of a metadata service, which issues credentials of machines; also in IPv6 notation. */
+/** Whether an address is that of a metadata service, which issues credentials of machines. */
 export function isMetadataHost(address: string): boolean {
   const bytes = addressBytes(address.replace(/%.*$/, ''))
   return bytes !== undefined && isMetadataAddress(bytes)
 }
 
-/** Error code of a host that resolves to a metadata service. */
 const refusedAddress = 'EMETADATA'
 
-/** DNS look-up for sockets that refuses a host when one of its addresses is that of a metadata service. */
+/** DNS look-up for sockets that refuses a host with an address of a metadata service. */
 export const guardedLookup = createGuardedLookup(isMetadataHost, refusedAddress)
 
 /**
  * Parses an endpoint of the operator: `https://storage.example.com`, `http://127.0.0.1:9000`.
  *
  * @param insecure Whether requests beyond the loopback may be unencrypted.
- * @throws ResourceError `invalid` (reason `configuration`); the message says what to do.
+ * @throws ResourceError `invalid` (reason `configuration`).
  */
 export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   const refuse = (message: string) => invalid(`The endpoint ${message}`, 'configuration')
@@ -63,7 +61,6 @@ function parseEndpointUri(text: string) {
   }
 }
 
-/** Causes of failed connections to a store, by the system's error code, with the remedy. */
 const ways: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ECONNREFUSED: 'Nothing listens at the endpoint. Start the store, or correct "endpoint".',
@@ -81,7 +78,6 @@ const ways: ReadonlyMap<string, string> = new Map(
 const unsigned =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT.*))$/
 
-/** Returns the cause of a failed connection and the remedy; undefined for an unknown code. */
 export function connectionAdvice(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
@@ -90,12 +86,11 @@ export function connectionAdvice(system: string | undefined): string | undefined
   return ways.get(system)
 }
 
-/** Message for a failed request of unknown cause. */
 export const invalidAnswerMessage = 'The answer of the store is not valid. Check the store and the network to it.'
 
 /**
- * Whether the Google client may request credentials from the metadata service of the machine, whose address does not answer on most
- * machines: only if the operator enables it in METADATA_SERVER_DETECTION.
+ * Whether the Google client may request credentials from the metadata service of the machine. The operator must enable that in
+ * METADATA_SERVER_DETECTION, because on most machines the address of the service does not answer.
  */
 export function mayUseMetadataService(): boolean {
   const { METADATA_SERVER_DETECTION: detection = '' } = process.env

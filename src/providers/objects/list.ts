@@ -13,27 +13,23 @@ import type { InvalidKeyRecorder, ObjectMetadata, ObjectPage, ObjectStore, PageQ
 const wholePage = 1000
 /** Number of keys requested when a caller seeks past a directory: it may want only the next key. */
 const firstLook = 64
-/** Maximum length of a key, in bytes: no store accepts a longer start key. */
+/** Maximum length of a key, in bytes. */
 const maxKeyBytes = 1024
 
-/** A page, the key that it follows, and its fetch time. */
 interface FetchedPage extends ObjectPage {
   readonly after: string
   readonly at: number
 }
 
-/** Returns the entry of an object. Its MIME type comes from the name, or else from the store. */
+/** The MIME type comes from the name, or else from the store. */
 export function objectEntry(path: string, { size, modified, version, mimeType: plainType }: ObjectMetadata): Entry {
   const mimeType = mimeTypeByName(baseName(path)) ?? storedType(plainType)
   return { path, size, version, ...defined({ mimeType, modified }) }
 }
 
 /**
- * Lists objects with keyset pagination: each page starts after the last key of the page before, never at a token of the store. So a listing
- * always advances, and can be resumed at any key.
- *
- * Fetched but unused objects are kept for a second: a client whose page ends within a page of the store continues there. While one page is
- * consumed the next is prefetched.
+ * Lists objects with keyset pagination: each page starts after the last key of the page before, not at a token of the store. So a listing
+ * can be resumed at any key.
  *
  * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
@@ -63,7 +59,6 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
     }
   }
 
-  /** Prefetches in progress, by prefix and start key. */
   const coming = new Map<string, Promise<void>>()
   const keyOf = (below: string, after: string) => JSON.stringify([below, after])
 
@@ -72,7 +67,7 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
     return { ...(await store.page(pageQuery(below, after, limit), signal)), after, at }
   }
 
-  /** Prefetches a page into the remainders. The signal of the caller that began the prefetch aborts it. */
+  /** The signal of the caller that began the prefetch aborts it. */
   const fetchAhead = (below: string, after: string, signal: AbortSignal): void => {
     const key = keyOf(below, after)
     if (coming.has(key)) return
@@ -103,7 +98,7 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
       const last = lastOf(page.objects, below, from)
       if (page.more && last === from) throw outOfOrder()
       remainders.renew(from, page.more ? last : undefined)
-      // A caller that needs only one page causes no prefetch. A caller that takes a second page usually takes all.
+      // A caller that needs only one page causes no prefetch.
       if (page.more && !isFirst) fetchAhead(below, last, signal)
       isFirst = false
       yield* takePage(page, { below, after }, signal)
@@ -112,7 +107,6 @@ export function createObjectLister(store: ObjectStore, prefix: string, odd: Inva
     }
   }
 
-  /** Lists the direct children of a prefix, with directories as entries: a thousand of them take one request. */
   const shallow = async function* (below: string, start: string, after: string | undefined, signal: AbortSignal) {
     for (let from = start; ; ) {
       const page = await store.page({ ...pageQuery(below, from, wholePage), shallow: true }, signal)
@@ -160,7 +154,6 @@ function lastOf(objects: readonly ObjectMetadata[], below: string, from: string)
   return last
 }
 
-/** Merges objects and common prefixes into one list in path order. */
 function merged(objects: readonly ObjectMetadata[], prefixes: readonly string[]) {
   const keyedObjects = objects.map((object) => ({ key: object.key, object }))
   const grouped = prefixes.map((key) => ({ key, object: undefined }))
@@ -185,7 +178,6 @@ interface Remainder {
   /** The key that the first object directly follows. */
   readonly after: string
   readonly objects: readonly ObjectMetadata[]
-  /** Whether more keys follow. */
   readonly more: boolean
   /** Fetch time, in milliseconds of a monotonic clock. */
   readonly at: number
@@ -193,7 +185,7 @@ interface Remainder {
 
 /** Maximum age of a remainder, in milliseconds. */
 const maxAgeMs = 1000
-/** Maximum number of remainders: one for each concurrent paging client. */
+/** Maximum number of remainders. */
 const most = 32
 
 function createRemainders() {

@@ -27,7 +27,6 @@ const template: Template = {
   description: 'The content of one object. The path is its key, as in the listing.',
 }
 
-/** Provider of the objects of a store, shared by the providers of object storage. */
 export function createObjectsProvider(store: ObjectStore, options: ObjectsOptions): Provider {
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createInvalidKeyRecorder(prefix, log)
@@ -42,7 +41,7 @@ export function createObjectsProvider(store: ObjectStore, options: ObjectsOption
     return AbortSignal.any([signal, closing.signal])
   }
 
-  /** Returns the key of a requested path. @throws ResourceError `not-found` for an invalid path. */
+  /** @throws ResourceError `not-found` for an invalid path. */
   const keyOf = (path: string): string => {
     if (path === '' || path.endsWith('/') || !isPath(path)) throw notFound('no key can have this path')
     const key = prefix + path
@@ -83,10 +82,7 @@ export function createObjectsProvider(store: ObjectStore, options: ObjectsOption
   }
 }
 
-/**
- * Wraps a store with a time-out of each answer in milliseconds, whatever the store waits for: a socket, credentials, a retry, the rest of a
- * body. A call that takes longer is aborted, and throws `unavailable`.
- */
+/** Limits the time of each answer of a store, in milliseconds. A call that takes longer is aborted, and throws `unavailable`. */
 function timed(store: ObjectStore, ms: number): ObjectStore {
   return {
     ...store,
@@ -146,14 +142,13 @@ function tooLate(ms: number): ResourceError {
   )
 }
 
-/** Options common to all providers of object storage. */
 export interface BucketOptions {
   readonly bucket: string
   /** Address of the store, if it is not that of the vendor: `https://storage.example.com`, `http://127.0.0.1:9000`. */
   readonly endpoint?: string
   /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
   readonly insecure?: boolean
-  /** Whether requests are unsigned: for public buckets. Default false: without credentials every request fails. */
+  /** Whether requests are unsigned: for public buckets. Default false. */
   readonly anonymous?: boolean
   /** Only keys below this prefix are served, without it in their paths: `tenant1/`. A final `/` is optional. */
   readonly prefix?: string
@@ -166,14 +161,13 @@ export interface BucketOptions {
   readonly log?: Log
 }
 
-/** The options with their defaults. */
 interface BucketSettings extends ObjectsOptions {
   readonly bucket: string
   readonly endpoint: Endpoint | undefined
   readonly anonymous: boolean
 }
 
-/** Fills in the defaults. @throws ResourceError `invalid` for an option out of bounds; the message says what to do. */
+/** @throws ResourceError `invalid` for an option out of bounds. */
 export function completeBucketOptions(options: BucketOptions): BucketSettings {
   const { bucket, insecure = false, anonymous = false } = options
   const { maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options

@@ -28,7 +28,6 @@ interface ObjectPart {
   readonly start: number
 }
 
-/** Facts about the start of an object, cached because an object may be read in many parts. */
 interface ObjectStart {
   readonly text: boolean
   /** The first bytes: enough to detect a MIME type. */
@@ -46,7 +45,6 @@ interface ObjectStart {
 export function createObjectReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
   const beginnings = createLruCache<ObjectStart>(10_000)
 
-  /** Reads the body of an answer, unless it exceeds the limit. */
   const fetchPart = async (
     body: ObjectBody,
     range: ByteRange | undefined,
@@ -112,7 +110,7 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
   ) => {
     const { details, bytes, start } = part
     const { text: begun, head } = await beginningOf(key, part, signal)
-    // A range of a binary object is never text.
+    // A range of a binary object is not text.
     const text = begun ? decodeTextRange({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
     const textRange = text ?? { start, end: start + bytes.length }
     return {
@@ -125,7 +123,6 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     }
   }
 
-  /** Returns the beginning of an object above the limit, and a link to the whole. */
   const readLinked = async (key: string, path: string, seconds: number, signal: AbortSignal): Promise<Content> => {
     const range = { start: 0, end: Math.min(shownBytes, maxBytes) }
     const part = await readPart(key, range, { signal })
@@ -156,7 +153,6 @@ export function createObjectReader(store: ObjectStore, maxBytes: number, linkSec
     repeatRead(() => readOnce(key, path, range, context), context.signal)
 }
 
-/** Repeats a read until its answers are whole and of one version of the object. */
 async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal): Promise<Content> {
   let tears = 0
   for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
@@ -175,7 +171,6 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
     : unavailable('The object changes faster than it can be read. Try again later.')
 }
 
-/** Returns further facts of the store as metadata for display. No code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
   const facts = {
     ...defined({ contentType: mimeType, contentEncoding: encoding, storageClass, versionId }),

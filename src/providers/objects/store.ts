@@ -4,7 +4,6 @@ import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 import type { ByteRange } from '../../core/provider.ts'
 
-/** Metadata of an object in a listing. */
 export interface ObjectMetadata {
   /** The key in the store, including the prefix of the mount. */
   readonly key: string
@@ -32,12 +31,10 @@ export interface ObjectPage {
   readonly objects: readonly ObjectMetadata[]
   /** Common prefixes, up to a slash, of the keys that are not listed one by one. */
   readonly prefixes?: readonly string[]
-  /** Whether more keys may follow. */
   readonly more: boolean
 }
 
 export interface PageQuery {
-  /** Only keys that begin with this prefix. */
   readonly prefix: string
   /** Only keys strictly after this one. */
   readonly after?: string
@@ -58,8 +55,9 @@ export interface GetQuery {
 /** An answer whose bytes were not read yet: the caller must call exactly one of `bytes` and `discard`. */
 export interface ObjectBody {
   readonly details: ObjectDetails
-  /** Byte range in the object; `end` is exclusive. */
+  /** Offset of the first byte in the object. */
   readonly start: number
+  /** Offset after the last byte. */
   readonly end: number
   /** Reads all bytes, or throws {@link ObjectFault} `torn` if their number or checksum is not that of the store. */
   bytes(): Promise<Buffer>
@@ -69,16 +67,16 @@ export interface ObjectBody {
 /**
  * A remote object store.
  *
- * The requests throw ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
- * for one that is archived or encrypted, `unavailable` for problems of the store, the connection and the credentials.
- * The messages say what to do, and hold nothing from the store. An abort may reject with any error.
+ * The requests throw ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`) for one
+ * that is archived or encrypted, `unavailable` for problems of the store, the connection and the credentials. An abort may reject with any
+ * error.
  */
 export interface ObjectStore {
   page(query: PageQuery, signal: AbortSignal): Promise<ObjectPage>
   head(key: string, signal: AbortSignal): Promise<ObjectDetails>
   /** Requests the content of an object. Also throws {@link ObjectFault}. */
   get(query: GetQuery, signal: AbortSignal): Promise<ObjectBody>
-  /** Returns a signed URL with which anyone can fetch this version of an object, for some seconds. */
+  /** Returns a signed URL with which anyone can fetch the object, for some seconds. */
   link(details: ObjectDetails, seconds: number, signal: AbortSignal): Promise<string>
   close(): void
 }
@@ -152,7 +150,6 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
       note(`${key}…`)
       return undefined
     },
-    /** Logs the recorded keys if there are new ones. */
     tell: (): void => {
       const count = odd.size + folders.size
       if (count === logCount) return

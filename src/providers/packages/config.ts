@@ -4,7 +4,6 @@ import { documentEffectRules, documentsShape, pathEffects } from '../../schema/s
 import { resolveConfigPath } from '../../schema/values.ts'
 import { defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `packages`. */
 const packagesShape = {
   root: text.describe(
     'The folder with the lock file and node_modules. A relative path starts at the configuration file.',
@@ -28,7 +27,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Opens the packages of a lock file, whose files are documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, documents }) => {
   const { packages } = await import('./index.ts')
   return documents(await packages({ ...options, root: resolveConfigPath(options.root, folder) }))

@@ -26,13 +26,12 @@ const template: Template = {
 }
 
 /**
- * Provider of the documentation and types of the packages in a lock file, at exactly the installed versions:
- * `zod@4.6.7/README.md`, `@types/node@20.1.0/fs.d.ts`. A package that is not installed in that version is missing. Files are
- * opened as the `files` provider opens them, and no symbolic link is followed: packages of pnpm are read in its store in
- * `node_modules`.
+ * Provider of the documentation and types of the packages in a lock file, at exactly the installed versions: `zod@4.6.7/README.md`,
+ * `@types/node@20.1.0/fs.d.ts`. A package that is not installed in that version is missing. Files are opened as the `files` provider opens
+ * them, and no symbolic link is followed: packages of pnpm are read in its store in `node_modules`.
  *
- * @throws ResourceError `invalid` for a folder without a lock file, and for a malformed glob. Every method throws `unavailable`
- *   for a malformed lock file, and for one of more than 16 MiB or 50,000 packages.
+ * @throws ResourceError `invalid` for a folder without a lock file, and for a malformed glob. Its methods throw `unavailable` for a
+ * malformed lock file, and for one of more than 16 MiB or 50,000 packages.
  */
 export async function packages(options: PackagesOptions): Promise<Provider> {
   requireKeys('packages({ root })', options, { root: 'a string' })
@@ -59,7 +58,6 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     | { readonly version: string | undefined; readonly packages: ReadonlyMap<string, LockedPackage> }
     | undefined
 
-  /** Returns the packages of the lock file, which is parsed again after a change. */
   const current = async (): Promise<ReadonlyMap<string, LockedPackage>> => {
     try {
       const now = await locks.stat?.(lockFile, own)
@@ -78,7 +76,6 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     }
   }
 
-  /** Whether a folder contains a package in a version, by its own package.json. */
   const holds = async (folder: string, version: string, context: Context): Promise<boolean> => {
     try {
       const [content] = await installed.read({ path: `${folder}/package.json`, params: new Map() }, context)
@@ -90,7 +87,6 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     }
   }
 
-  /** Returns the folder in which a package is installed; `undefined` if it is not. */
   const locate = async (one: LockedPackage, context: Context): Promise<string | undefined> => {
     for (const folder of one.folders) if (await holds(folder, one.version, context)) return folder
     if (!isPnpm) return undefined
@@ -103,7 +99,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     return undefined
   }
 
-  /** Returns the path of a file below the root. @throws ResourceError `not-found` if no served package has the path. */
+  /** @throws ResourceError `not-found` if no served package has the path. */
   const find = async (path: string, context: Context): Promise<string> => {
     const [, directory = '', rest = ''] = /^((?:@[^/]+\/)?[^/]+\/)(.+)$/s.exec(path) ?? []
     const one = (await current()).get(directory)

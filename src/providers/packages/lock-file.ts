@@ -1,7 +1,6 @@
 import { type ResourceError, unavailable } from '../../core/errors.ts'
 import { isObject, objectOf } from '../../core/kit/object.ts'
 
-/** A package at one version, as a lock file names it. */
 export interface LockedPackage {
   /** The directory that its files are served in: `zod@4.6.7/`, `@types/node@20.1.0/`. */
   readonly path: string
@@ -27,8 +26,7 @@ const maxNameLength = 214
 const maxVersionLength = 128
 
 /**
- * Parses the packages of a lock file: by their paths, in path order. Workspaces, folders, and invalid names and versions are
- * left out.
+ * Parses the packages of a lock file: by their paths, in path order. Workspaces, folders, and invalid names and versions are left out.
  *
  * @throws ResourceError `unavailable` for a malformed file, and for one of more than 50,000 packages.
  *
@@ -118,7 +116,6 @@ async function* lockFileLines(text: string, rest: () => Promise<void>): AsyncGen
   for (let at = 0, count = 1; at < text.length; count++) {
     const newline = text.indexOf('\n', at)
     const end = newline === -1 ? text.length : newline
-    // Package managers write no lines of more than 4096 characters.
     if (end - at <= 4096) yield text.slice(at, end).trimEnd()
     at = end + 1
     if (count % linesPerRest === 0) await rest()

@@ -6,7 +6,6 @@ import { defineSourceSchema } from '../source.ts'
 const { root, include, exclude, gitignore, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } =
   filesShape
 
-/** The options of a mount whose provider is `prompts`. */
 const promptsShape = {
   root,
   include: include.describe('Serves only paths that match one of these globs. By default "**/*.md".'),

@@ -6,7 +6,6 @@ import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { deepNestingIn } from '../../text/front-matter.ts'
 
-/** Front matter of a prompt, between `---` and `---`. */
 export interface PromptFrontMatter {
   readonly name?: string
   readonly title?: string
@@ -19,13 +18,13 @@ export interface PromptFrontMatter {
   readonly resources: readonly string[]
 }
 
-/** Returns the error for a file that is not a prompt. Its message is only logged. */
 export function promptError(message: string): ResourceError {
   return invalid(message, 'unreadable')
 }
 
-/** Maximum length of front matter, in characters, and its maximum nesting depth. */
+/** Maximum length of front matter, in characters. */
 const maxHeader = 32_768
+/** Maximum nesting depth of front matter. */
 const maxNesting = 200
 const [maxArguments, maxResources, maxValues] = [64, 32, 1000]
 
@@ -55,7 +54,7 @@ const argument = z.union([
   }),
 ])
 
-/** Schema of the front matter. Keys of other tools are ignored. */
+/** Keys of other tools are ignored. */
 const header = z.object({
   name: line(128).exactOptional(),
   title: line(200).exactOptional(),

@@ -23,7 +23,6 @@ export interface PromptsOptions {
   readonly log?: Log
 }
 
-/** A parsed prompt file. */
 interface Written {
   readonly prompt: Prompt
   readonly header: PromptFrontMatter
@@ -62,7 +61,7 @@ export function prompts(options: PromptsOptions): Provider {
     }
   }
 
-  /** Reads the prompt at a path. `undefined`: the file is not a prompt, for any reason. */
+  /** `undefined`: the file is not a prompt. */
   const readPrompt = async (path: string, context: Context): Promise<Written | undefined> => {
     const [content] = await source.read({ path, params: new Map() }, context)
     if (content === undefined || !('text' in content)) return void tell(path, 'it is not text')
@@ -129,7 +128,6 @@ export function prompts(options: PromptsOptions): Provider {
   }
 }
 
-/** Whether a file may be a prompt, by its name. */
 function isPromptPath(path: string): boolean {
   return /\.md$/i.test(path) && !/(?:^|\/)readme\.md$/i.test(path)
 }
@@ -140,7 +138,7 @@ async function* asListed(changes: AsyncIterable<Change>): AsyncGenerator<Change>
     yield change.path !== undefined && isPromptPath(change.path) ? { ...change, listed: true } : change
 }
 
-/** Parses a prompt file. @throws ResourceError `invalid` if it is not a prompt. */
+/** @throws ResourceError `invalid` if the file is not a prompt. */
 function writtenIn(path: string, text: string): Written {
   const { head, body } = splitFrontMatter(text)
   const header = parsePromptFrontMatter(head)
@@ -156,7 +154,6 @@ function writtenIn(path: string, text: string): Written {
   return { prompt, header, sections }
 }
 
-/** Returns the arguments of a prompt that declares none: those for which its text has placeholders. */
 function argumentsIn(sections: readonly Section[], hint: string | undefined): readonly PromptArgument[] {
   return [...placeholdersIn(sections)].map(([name, { required }]) => ({
     name,
@@ -171,7 +168,6 @@ type PromptPiece =
   | { readonly argument: string; readonly source: string; readonly required: boolean }
   | { readonly uri: readonly PromptPiece[]; readonly source: string }
 
-/** Section of a prompt with one role, `user` or `assistant`. */
 interface Section {
   readonly role: Audience
   readonly pieces: readonly PromptPiece[]
@@ -192,7 +188,7 @@ const roles: Readonly<Record<string, Audience>> = { user: 'user', assistant: 'as
 const placeholders =
   /\\?(?:\{\{[ \t]?([A-Za-z_][\w-]{0,63})[ \t]?\}\}|\$\{input:([A-Za-z_][\w-]{0,63})(?::[^{}\n]{0,500})?\}|\$(ARGUMENTS)\b|!\[\[([^[\]\n]{1,2048})\]\])/g
 
-/** Splits a prompt by role. @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
+/** @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
 function parseSections(body: string): readonly Section[] {
   const sections: { role: Audience; lines: string[] }[] = [{ role: 'user', lines: [] }]
   for (const line of body.split(/\r?\n/)) {
@@ -229,7 +225,6 @@ function parsePromptPieces(text: string, embeds = true): readonly PromptPiece[] 
   return pieces
 }
 
-/** Returns the arguments for which a text has placeholders, in order. */
 function placeholdersIn(sections: readonly Section[]): ReadonlyMap<string, { readonly required: boolean }> {
   const placeholders = new Map<string, { readonly required: boolean }>()
   const look = (pieces: readonly PromptPiece[]) => {

@@ -2,10 +2,9 @@ import { defined } from '../../core/kit/object.ts'
 import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Globs of the files that may be prompts. */
 const usual = ['**/*.md']
 
-/** Opens a folder of prompts. Its files are redacted before prompts are made from them. */
+/** The files are redacted before prompts are made from them. */
 export const open: OpenSource<typeof source> = async (options, context) => {
   const { log, documents } = context
   const [{ files }, { prompts }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])
@@ -14,7 +13,7 @@ export const open: OpenSource<typeof source> = async (options, context) => {
   return prompts({ source: await documents(provider, { frontMatter: usual }), log, ...defined({ limit }) })
 }
 
-/** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
+/** @throws ResourceError `invalid` for a folder that cannot be opened. */
 export async function leftOut(options: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
   const { openLeftOut } = await import('../files/index.ts')
   return openLeftOut({ ...options, include: options.include ?? usual, ...locateRoot(options, context) })

@@ -24,7 +24,6 @@ const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
 
 const leastMemoryBytes = 16 * 1024 * 1024
 
-/** The options of a mount whose provider is `remote`. */
 const remoteShape = {
   command: text.optionalKey('The command that starts the server, which then speaks over stdin and stdout.'),
   args: z
@@ -90,7 +89,6 @@ const remoteShape = {
 /** Pattern of the names of variables whose values are probably secrets. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
-/** Checks that a mount has either `command` or `url`, only options that go with it, and no literal secret. */
 function checkRemote(mountOptions: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   const { command, url, env = {} } = mountOptions
@@ -135,7 +133,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Whether a text is a URL at which an MCP server may be: http or https, without a user or a fragment. */
 function isServerUrl(text: string): boolean {
   try {
     const { scheme, authority } = parseUri(text)

@@ -28,7 +28,6 @@ const maxIcons = 16
 /** Maximum nesting depth of a value of `_meta`. A deeper value is left out. */
 const deepestMeta = 16
 
-/** An entry, and the URI that the server has for it. */
 export interface RemoteEntry {
   readonly uri: string
   readonly entry: Entry
@@ -37,7 +36,7 @@ export interface RemoteEntry {
 /**
  * Converts a listed resource of a server to an entry with the mark of this process. `undefined`: it came from this process.
  *
- * @param mark Mark that this process puts on everything it relays.
+ * @param mark Mark of what this process relays.
  */
 export function toRemoteEntry(
   { uri, name, size, modified, version, ...facts }: Resource,
@@ -59,7 +58,6 @@ export function toRemoteEntry(
   }
 }
 
-/** Converts the description of a template: shortens its texts, and adds the mark of this process. Undefined: it came from this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describeEntry(facts, mark)
   return described && { name: shorten(name, maxTextLengths.name), ...described }
@@ -82,9 +80,6 @@ export function describeEntry(facts: Description, mark: string): Description | u
   }
 }
 
-/**
- * Returns the marks of the processes that have relayed a resource, at most 32, to find loops.
- */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(via)
     ? via.filter((mark) => typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)).slice(0, 32)
@@ -93,13 +88,12 @@ function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): read
 
 /** Keys that MCP reserves for a server and its own client (MCP, basic: `_meta`). */
 const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
-/** Keys reserved for this server: those of another server are removed. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /**
  * Returns the server's `_meta` without the keys of the protocol and, at any depth, without keys of hikidashi and URIs of resources. A
- * client would take such a URI for one of this process, for example for one of its own pages (`ui://`), and access rules do not
- * apply to it. Addresses of web pages are kept. Values that are nested too deeply are left out; the result is empty if the rest is too long.
+ * client would take such a URI for one of this process, and access rules do not apply to it. Addresses of web pages are kept. Values that
+ * are nested too deeply are left out; the result is empty if the rest is too long.
  */
 export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const members = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
@@ -107,7 +101,7 @@ export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly
   return all === undefined || JSON.stringify(all).length > maxTextLengths.meta ? {} : all
 }
 
-/** Returns the part of a value that is relayed. Undefined when nothing of it is left. */
+/** Undefined when nothing of the value is left. */
 function relayedValue(value: unknown): unknown {
   if (typeof value === 'string') return isResourceUri(value) ? undefined : value
   if (typeof value !== 'object' || value === null) return value
@@ -129,7 +123,6 @@ function isResourceUri(text: string): boolean {
   return /^(?:[a-z][a-z0-9+.-]*:\/\/|file:)/i.test(bare) && !/^https?:/i.test(bare)
 }
 
-/** Returns the nesting depth of objects and arrays, counted only up to the limit. */
 function depthOf(value: unknown, remainingDepth = deepestMeta + 1): number {
   if (remainingDepth === 0 || typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, remainingDepth - 1)), 0)
@@ -192,8 +185,8 @@ function isTemplate(text: string): boolean {
 }
 
 /**
- * Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. If rules apply, hits in hidden
- * documents are left out, with everything that depends on them: the total, the notes about mounts, and the scale of the scores.
+ * Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. With `allows`, hits in hidden
+ * documents are left out, and so are the total and the notes about mounts; the scores are scaled again.
  *
  * @param allows Whether the caller may see a path. When undefined, the caller may see all of them.
  */

@@ -15,28 +15,24 @@ import type { SideList } from './tools.ts'
 const maxInDirectory = 1000
 
 /**
- * Pauses after the failures of a subscription, in milliseconds. The first failure is often that of a kept connection which the
- * server has closed meanwhile; later ones give the connection time to be opened again.
+ * Pauses after failed attempts to subscribe, in milliseconds. The first failure is often that of a kept connection which the server has
+ * closed meanwhile.
  */
 const retryPausesMs = [0, 300, 1000, 2000]
 
 interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: SnapshotKeeper<ServerSnapshot>
-  /** The lists of prompts and tools, if they are relayed. */
   readonly sideLists: readonly SideList[]
-  /** Whether a path that is not listed has the usual spelling, or that of a template. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refreshIntervalMs: number
   /** Resolves once the server has answered: true if a list without its entries was returned before. */
   readonly isLate: (signal: AbortSignal) => Promise<boolean>
-  /** Called when entries may have changed. */
   readonly onListed: () => void
   readonly log: Log
 }
 
-/** A running watch: its connection, and its subscriptions at the server. */
 interface FollowingRun {
   readonly view: RemoteView
   add(uris: readonly string[]): Promise<boolean>
@@ -45,9 +41,7 @@ interface FollowingRun {
 
 /** Creates the table of followed paths and their URIs at the server. It outlives each watch. */
 function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing' | 'isSpelled'>) {
-  /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
-  /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
 
   /** Returns the URIs at the server to subscribe to for a path: its own, or those in its directory. */
@@ -89,7 +83,6 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
     followed.delete(path)
   }
 
-  /** Returns the paths that a notification of the server for a URI affects. */
   const pathsOf = (uri: string): readonly string[] => {
     const own = pathOfForeign(uri)
     return [...(paths.get(uri) ?? [])].map((path) => {
@@ -105,7 +98,6 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   return { follow, unfollow, pathsOf, paths: (): readonly string[] => [...followed.keys()] }
 }
 
-/** Creates the watch of a server: it yields the changes of the listing, and of the followed paths. */
 export function createRemoteWatch(options: FollowingOptions) {
   const { open, listing, sideLists, refreshIntervalMs, onListed, log } = options
   const followed = createFollowed(options)
@@ -214,7 +206,7 @@ export function createRemoteWatch(options: FollowingOptions) {
   return { watch, follow, unfollow, degraded }
 }
 
-/** Subscribes to changes of these URIs, with repeated attempts. Resolves to whether the server reports them. */
+/** Subscribes to changes of these URIs, with repeated attempts. False: the server accepts none of them. */
 async function addUris(
   subscription: Subscription,
   uris: readonly string[],

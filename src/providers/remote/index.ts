@@ -37,7 +37,6 @@ import {
 import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './tools.ts'
 
 export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'> {
-  /** A command that starts the server, or its URL. */
   readonly target: ServerTarget
   /** How long a listing is cached if the server does not report changes, in milliseconds. Default 30,000. */
   readonly refreshMs?: number
@@ -56,7 +55,7 @@ const listingTimeoutMs = 300_000
 /** Maximum length of a completed value, in characters. */
 const maxValue = 2048
 
-/** Mark in the metadata of everything that this process relays. */
+/** Mark in the metadata of what this process relays. */
 const mark = randomBytes(6).toString('base64url')
 
 /**
@@ -88,7 +87,7 @@ export function remote(options: RemoteOptions): Provider {
   const templates = keep(fetchTemplates)
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
   const tools = options.tools === true ? keep(fetchTools) : undefined
-  /** Whether an unlisted path has the one valid spelling: the usual one, or that of a template of the server. */
+  /** Whether an unlisted path has the usual spelling, or that of a template of the server. */
   const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
     if (hasUsualSpelling(path)) return true
     const declared = await templates.current(signal).catch(() => [])
@@ -185,14 +184,12 @@ export function remote(options: RemoteOptions): Provider {
   }
 }
 
-/** Whether a URI is a search of the server, by its templates. */
 function isSearch(path: string, params: Params, templates: readonly { readonly template: Template }[]): boolean {
   const text = withQueryParams(encodePath(path), params)
   const searches = templates.filter(({ template }) => template.mimeType === foundMimeType)
   return searches.some(({ template: { template } }) => compileTemplate(template).match(text) !== undefined)
 }
 
-/** Completes a variable of a template: requests the values from the server, for its form of the template. */
 async function completeThere(
   { template, argument, arguments: argumentValues }: CompletionRequest,
   find: (template: string) => Promise<{ readonly template: Template; readonly uriTemplate: string } | undefined>,
@@ -249,7 +246,6 @@ function isDirectory(contents: readonly Content[], path: string): boolean {
   )
 }
 
-/** Whether entries are listed below a path, but none at the path itself. */
 function isOnlyDirectory(snapshot: ServerSnapshot, path: string): boolean {
   const [first] = entriesIn(snapshot, { prefix: `${path}/` })
   return first !== undefined && entryAt(snapshot, path) === undefined
@@ -264,7 +260,6 @@ function isRequestedUri(uri: string, requestUri: string): boolean {
   )
 }
 
-/** Formats the answer of a search as Markdown. Any other content stays unchanged. */
 async function markdownOf(content: Content): Promise<Content> {
   const { formatAnswerMarkdown } = await import('../search/answer.ts')
   const answer = 'text' in content ? parseSearchAnswer(content.text) : undefined

@@ -13,7 +13,6 @@ import { collectPages, describeEntry, maxTextLengths, relayableMeta, toRemoteEnt
 import { type ServerConnection, translateRemoteError } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
-/** A prompt of the mount, and the name that the server knows it by. */
 export interface RelayedPrompt {
   readonly prompt: Prompt
   readonly name: string
@@ -22,13 +21,11 @@ export interface RelayedPrompt {
 /** The directory of the prompts, for access rules. No URI of a server has this path. */
 export const promptDirectory = '=prompts/'
 
-/** Limits of a server's prompts: their number, and that of the arguments of each. */
 const maxPrompts = 1000
 const maxArguments = 100
 /** Maximum length of a completed value, in characters. */
 const maxValueLength = 2048
 
-/** Fetches the prompts of a server, in path order. Empty for a server without prompts. */
 export async function fetchPrompts(
   view: RemoteView,
   { mark, address, log, signal }: ListFetchOptions,
@@ -52,7 +49,7 @@ export async function fetchPrompts(
   return listedPrompts.sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
 }
 
-/** Converts a listed prompt. Undefined: this process relayed it to the server. */
+/** Undefined: this process relayed the prompt to the server. */
 function promptOf(prompt: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
   const { name, arguments: declared, ...facts } = prompt
   const described = describeEntry(facts, mark)
@@ -77,7 +74,6 @@ function limitPromptArguments(declared: NonNullable<ListedPrompt['arguments']>):
   }))
 }
 
-/** Creates the prompts of a mount from those that were fetched. */
 export function createRelayedPrompts(
   keeper: SnapshotKeeper<readonly RelayedPrompt[]>,
   session: ServerConnection,
@@ -133,7 +129,7 @@ export function createRelayedPrompts(
   }
 }
 
-/** Converts a content of a message. A resource gets the path of its URI, so that the access rules apply to it. */
+/** A resource gets the path of its URI, so that the access rules apply to it. */
 export function toPromptPart(content: PromptContent, mark: string): PromptPart {
   if ('resource' in content) {
     const { uri, name: _, meta, ...rest } = content.resource
@@ -147,9 +143,7 @@ export function toPromptPart(content: PromptContent, mark: string): PromptPart {
   return content
 }
 
-/** Options for fetching the prompts or tools of a server. */
 export interface ListFetchOptions {
-  /** Mark that this process puts on everything it relays. */
   readonly mark: string
   readonly address: string | undefined
   readonly log: Log
@@ -162,7 +156,7 @@ export const maxNameLength = 256
 /**
  * Returns the path below a directory for a name, for access rules. A name that no path may hold gets its hash.
  *
- * @param directory A directory that no path of a URI is in, which ends in `/`: {@link promptDirectory}, or that of the tools.
+ * @param directory A directory that no path of a URI is in, which ends in `/`.
  */
 export function pathOfName(directory: string, name: string): string {
   const path = `${directory}${name}`

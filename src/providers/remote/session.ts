@@ -11,18 +11,17 @@ import {
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
-/** Access to a server: one connection at a time, opened when it is needed. */
 export type ServerConnection = ReturnType<typeof createServerConnection>
 
-/** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
+/** Pause after the second of failures in a row, in milliseconds. It doubles with each further one, up to {@link maxPauseMs}. */
 const firstPauseMs = 500
 const maxPauseMs = 60_000
-/** Duration after which a connection is stable, in milliseconds: the end of a stable connection resets the number of failures. */
+/** Duration of a connection, in milliseconds, after which its end resets the number of failures. */
 const stableMs = 10_000
 
 /**
- * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
- * never before the pause is over, and never twice at once.
+ * Creates the connections to a server that may die at any time. A request opens a new connection, but not before the pause after a failure
+ * is over.
  */
 export function createServerConnection(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log) {
   const closing = new AbortController()
@@ -142,10 +141,8 @@ const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((one)
 const retryAfterSeconds = 2
 
 /**
- * Converts a failure of the server to an error of this process. The server's own message is untrusted text, and goes at most to the log, in
- * the message of an error `unavailable` or `internal`.
- *
- * An error answer does not make the connection unavailable: one failing resource does not affect the others.
+ * Converts a failure of the server to an error of this process. The message of the server is untrusted text, and becomes the message only
+ * of errors `unavailable` and `internal`.
  */
 export function translateRemoteError(error: unknown): ResourceError {
   if (!isResourceError(error))
@@ -176,7 +173,6 @@ export function translateRemoteError(error: unknown): ResourceError {
   }
 }
 
-/** Returns why an answer is too large: the server says so, or this client stops reading it. */
 function tooLargeMessage(error: ResourceError): string {
   if (isErrorAnswer(error)) return 'The server behind this mount refuses the request, because the answer is too large.'
   return error.detail.reason === 'too-large'
@@ -192,7 +188,7 @@ export function toReadError(error: unknown, hasParams: boolean): ResourceError {
   return translateRemoteError(error)
 }
 
-/** Converts a failure to list to `unavailable`: the mount is left out for now, so that the others are listed. */
+/** Converts a failure to list to `unavailable`, so that other mounts are still listed. */
 export function toListError(error: unknown): ResourceError {
   if (isResourceError(error, 'unavailable')) return translateRemoteError(error)
   const message = error instanceof Error ? error.message : String(error)

@@ -12,8 +12,8 @@ import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { type RemoteEntry, toRemoteEntry } from './entries.ts'
 import { toListError } from './session.ts'
 
-/** The list of a server, in path order. */
 export interface ServerSnapshot {
+  /** In path order. */
   readonly known: readonly RemoteEntry[]
   readonly taken: number
   /** Whether the server relays resources of this server. Then a change of one of them comes back to this server. */
@@ -28,8 +28,7 @@ const maxLength = 256 * 1024 * 1024
  * Lists a server completely.
  *
  * @param maxTime Time-out of the whole listing, in milliseconds.
- * @throws ResourceError `too-large` for a listing that does not end within the bounds; errors of the view; an error for a
- *   repeated cursor.
+ * @throws ResourceError `too-large` for a listing that does not end within the bounds; errors of the view.
  */
 export async function takeSnapshot(
   view: RemoteView,
@@ -54,7 +53,6 @@ export async function takeSnapshot(
     for (const resource of items) {
       const entry = toRemoteEntry(resource, mark)
       if (entry === undefined) back++
-      // Ignore a resource that is listed twice.
       else if (!entries.has(entry.entry.path)) {
         entries.set(entry.entry.path, entry)
         length += lengthOf(entry)
@@ -87,7 +85,6 @@ function lengthOf({ uri, entry }: RemoteEntry): number {
   )
 }
 
-/** Yields the entries that match a list query, in path order. */
 export function* entriesIn({ known }: ServerSnapshot, { prefix = '', after }: ListQuery): Generator<RemoteEntry> {
   const isBehind = after !== undefined && comparePaths(after, prefix) >= 0
   for (let at = isBehind ? firstAfter(known, after) : firstFrom(known, prefix); ; at++) {
@@ -110,7 +107,6 @@ function firstAfter(entries: readonly RemoteEntry[], path: string): number {
   return firstIndex(0, entries.length, (index) => comparePaths(entries[index]?.entry.path ?? '', path) > 0)
 }
 
-/** Yields the paths of the entries that differ between a snapshot and a later one. */
 export async function* diffServerSnapshots(before: ServerSnapshot, now: ServerSnapshot): AsyncGenerator<string> {
   const slices = createSlices()
   for (const { path, old, fresh } of pairedItems(before.known, now.known, ({ entry }) => entry.path)) {
@@ -120,7 +116,7 @@ export async function* diffServerSnapshots(before: ServerSnapshot, now: ServerSn
   }
 }
 
-/** Maximum number of children read of one directory. */
+/** Number of children of a directory from which on no further page is read. */
 const maxChildren = 100_000
 
 /**
@@ -175,7 +171,7 @@ function isIn(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && rest !== '' && !rest.slice(0, -1).includes('/')
 }
 
-/** Merges two listings; of a duplicate, the first is taken. */
+/** Merges two sorted listings; of a duplicate, the first is taken. */
 export function* mergeEntries(resources: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
   for (const { entry } of resources) {
@@ -246,7 +242,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
       return was
     },
     /**
-     * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
+     * Returns the current value. Concurrent callers share one fetch, and a caller that aborts does not end it.
      *
      * @param answerBy Time until which to wait for the first value, on the clock of `performance.now()`.
      *
@@ -257,7 +253,6 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
       if (last !== undefined && (keeper.told || performance.now() - last.from < refreshMs)) return last.value
       return waitFor(fetching ?? begin(), signal, answerBy)
     },
-    /** Fetches the value again, and returns it with the previous one. */
     renew: async (signal: AbortSignal) => {
       // A fetch in progress may have read the data before the change.
       await fetching?.catch(() => {})
@@ -269,7 +264,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
   return keeper
 }
 
-/** Returns the cached or fetched value. @throws ResourceError `unavailable` if the server cannot be listed. */
+/** @throws ResourceError `unavailable` if the server cannot be listed. */
 export async function currentOf<T>(keeper: SnapshotKeeper<T>, signal: AbortSignal, answerBy?: number): Promise<T> {
   try {
     return await keeper.current(signal, answerBy)

@@ -20,7 +20,6 @@ import { type ListFetchOptions, longNameOf, maxNameLength, pathOfName, toPromptP
 import { type ServerConnection, toListError, translateRemoteError } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
 
-/** A tool of the mount, and the tool as the server lists it. */
 interface RelayedTool {
   readonly tool: ProvidedTool
   readonly listed: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>
@@ -30,14 +29,16 @@ interface RelayedTool {
 export const toolDirectory = '=tools/'
 
 const maxTools = 1000
-/** Maximum length of a schema, in characters of JSON. A longer input schema becomes one that accepts every object; a longer output schema is left out. */
+/**
+ * Maximum length of a schema, in characters of JSON. A longer input schema becomes one that accepts any object; a longer output schema is
+ * left out.
+ */
 const maxSchemaLength = 256 * 1024
-/** Maximum depth of a schema. A tool with a deeper one is left out, because the schema could not be written as JSON. */
+/** Maximum depth of a schema. A tool with a deeper one is left out. */
 const maxSchemaDepth = 200
 /** Maximum length of a tool's name, in characters (MCP 2025-11-25). */
 const maxToolName = 128
 
-/** Fetches the tools of a server, in path order. Empty for a server without tools. */
 export async function fetchTools(
   view: RemoteView,
   { mark, address, log, signal }: ListFetchOptions,
@@ -61,14 +62,13 @@ export async function fetchTools(
   return tools.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
-/** Returns why a listed tool cannot be relayed; undefined if it can. */
 function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): string | undefined {
   if (name === '' || name.length > maxNameLength) return 'its name is empty or too long'
   const isDeep = isDeeperThan(maxSchemaDepth, inputSchema) || isDeeperThan(maxSchemaDepth, outputSchema)
   return isDeep ? `one of its schemas is nested over ${maxSchemaDepth} levels deep` : undefined
 }
 
-/** Converts a listed tool. Undefined: this process relayed it to the server. */
+/** Undefined: this process relayed the tool to the server. */
 function toolOf(tool: RemoteTool, mark: string, address: string | undefined): ProvidedTool | undefined {
   const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = tool
   const described = describeEntry(facts, mark)
@@ -90,7 +90,6 @@ function wireName(name: string): string {
   return name.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, maxToolName)
 }
 
-/** Creates the tools of a mount from those that were fetched. */
 export function createRelayedTools(
   keeper: SnapshotKeeper<readonly RelayedTool[]>,
   session: ServerConnection,
@@ -149,7 +148,7 @@ export function createRelayedTools(
   }
 }
 
-/** Converts the failure of a call to a result for the model, if the model can act on it. @throws ResourceError for any other. */
+/** @throws ResourceError for a failure that the model cannot act on. */
 function toFailureOutcome(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
   const words = refusalMessage(error)
@@ -163,11 +162,9 @@ function toFailureOutcome(error: unknown, tool: string, log: Log): ToolOutcome {
   return { parts: [{ text: noAnswer }], failed: true }
 }
 
-/** Result for the model when the structured result of a call is not what its tool declares. The tool has run. */
 const wrongOutput =
   'The tool ran, but its structured result does not match its output schema, so the result is left out.'
 
-/** Result for the model when a call gets no answer: it must not simply repeat the call. */
 const noAnswer =
   'The server behind this tool did not answer. The tool may or may not have run: check its effects before you call it again.'
 
@@ -185,10 +182,8 @@ const membersFor = {
   tools: { list: 'remoteTools', listen: 'addTools' },
 } as const
 
-/** A list of a mounted server beside its resources: of its prompts or its tools. */
 export type SideList = ReturnType<typeof sideListOf>
 
-/** Creates access to a list of prompts or tools. Its changes are the items that were added, removed or changed. */
 export function sideListOf<T>(
   what: ChangedKind,
   directory: string,
@@ -199,13 +194,11 @@ export function sideListOf<T>(
   const itemsByPath = (list: readonly T[]) => new Map(list.map(itemOf).map((item) => [item.path, item] as const))
   return {
     what,
-    /** Whether the server declares that it has the list. */
     isIn: (view: RemoteView): boolean => view[members.list] !== undefined,
     /** Asks the server to notify about changes of the list. Resolves to whether it will. */
     listen: async (subscription: Subscription | undefined, options: CallOptions): Promise<boolean> =>
       (await subscription?.[members.listen]?.(options)) ?? false,
     isChanged: (change: ViewChange): boolean => change[what] === true,
-    /** Fetches the list again, and returns the changes. */
     renew: async (signal: AbortSignal): Promise<readonly Change[]> => {
       const { before, now } = await keeper.renew(signal)
       if (keeper.takeMissed() || before === undefined) return [{ of: what, path: directory }]

@@ -6,7 +6,6 @@ import { refusal } from '../../schema/refusals.ts'
 import { documentsShape, withoutEffects } from '../../schema/shapes.ts'
 import { collectionName, defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `results`. */
 const resultsShape = {
   collection: text
     .max(100)
@@ -54,7 +53,6 @@ export const source = defineSourceSchema({
 const dayMs = 24 * 3_600_000
 const defaults = { ttlMs: 30 * dayMs, records: 10_000, bytes: 256 * 2 ** 20 }
 
-/** Opens the results that a mount serves, in the store of the configuration. */
 export const open: OpenSource<typeof source> = async (
   { collection, ttl = defaults.ttlMs, keep, maxBytes, language, redact = 'off' },
   { address, log, store, redaction },

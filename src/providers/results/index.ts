@@ -38,9 +38,9 @@ export interface ResultsOptions extends WriteOptions {
   readonly collection?: string
 }
 
-/** A found analysis, with the similarity of its prompt: 1 if both prompts are equal after normalization. */
 export interface SimilarAnalysis {
   readonly analysis: Analysis
+  /** From 0 to 1: 1 if both prompts are equal after normalization. */
   readonly similarity: number
 }
 
@@ -54,9 +54,9 @@ export interface Results extends Omit<Provider, keyof RecordStore>, RecordStore 
     question: Question,
   ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly SimilarAnalysis[] }>
   /**
-   * Returns the newest analysis of the same prompt and task type; when there is none, `compute` makes it, and it is stored.
-   * Single-flight across processes: of all concurrent callers one computes, and the others get its result. If the computing
-   * process dies, another takes over. An error of `compute` is thrown here and not stored.
+   * Returns the newest analysis of the same prompt and task type; when there is none, `compute` makes it, and it is stored. Concurrent
+   * callers share one computation, also those in other processes; if the computing process dies, another takes over. An error of `compute`
+   * is thrown here and not stored.
    */
   getOrCompute(
     key: Required<Question>,
@@ -65,9 +65,7 @@ export interface Results extends Omit<Provider, keyof RecordStore>, RecordStore 
   ): Promise<Analysis>
   /** Deletes a result. Resolves to `false` if there is no such result. */
   delete(id: string): Promise<boolean>
-  /**
-   * Removes expired results, and results beyond the limits, as every write does by itself soon afterwards. Resolves to the removed ids.
-   */
+  /** Removes expired results, and results beyond the limits. Resolves to the removed ids. */
   evict(): Promise<readonly string[]>
 }
 
@@ -196,7 +194,6 @@ const mostValues = 100
 /** Maximum number of results examined for names of providers. */
 const lookCount = 100
 
-/** Completes ids, tags, names of providers, task types and languages of reports. */
 async function completeResults(
   { argument: { name, value }, arguments: filled }: CompletionRequest,
   records: Collection,

@@ -19,7 +19,6 @@ import { type ParsedRow, parseRow, tagTerm } from './row.ts'
 
 const json = 'application/json'
 
-/** Number of complete rows fetched per query. */
 const pageSize = 32
 /** Upper bound of the length of an id, and of the segment of a tag, in characters. */
 const longest = 300
@@ -71,14 +70,12 @@ function modifiedAndVersion({ modified, revision }: ParsedRow['row']): Pick<Entr
   return { modified, version: String(revision) }
 }
 
-/** Yields the entries in the folder of an analysis, in path order. */
 function* analysisEntries(record: ParsedRow): Generator<Entry> {
   yield reportEntry(record)
   const votes = record.head.providers.map((provider) => voteEntry(record, provider))
   yield* votes.sort((a, b) => comparePaths(a.path, b.path))
 }
 
-/** Lists tags, `recent`, and the results with their parts. */
 export async function* listEntries(
   records: Collection,
   tags: TagList,
@@ -172,7 +169,7 @@ const tagsPageSize = 100
  * than its results. A tag may outlive its results, so `list` checks whether a result has it.
  */
 export function createTagList(rows: Collection, records: Collection) {
-  /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */
+  /** The expiry time of each tag, as far as this process knows. */
   const noted = createLruCache<number>(1000)
 
   const noteOne = async (tag: string, until: number): Promise<void> => {

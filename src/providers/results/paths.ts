@@ -1,4 +1,3 @@
-/** A parsed path in the mount of the results. */
 export type ResultPath =
   | { readonly kind: 'recent' | 'lookup' }
   | { readonly kind: 'tag'; readonly tag: string }
@@ -14,7 +13,6 @@ export const votePath = (id: string, provider: string): string =>
   `${recordPath(id)}/${resultFolders.votes}${escapeName(provider)}`
 export const tagPath = (tag: string): string => `${resultFolders.tags}${escapeName(tag)}`
 
-/** Parses a path. `undefined`: nothing can be at this path. */
 export function parsePath(path: string): ResultPath | undefined {
   if (path === 'recent' || path === 'lookup') return { kind: path }
   const [folder, first = '', second, third, ...others] = path.split('/')
@@ -47,10 +45,9 @@ export function unescapeName(segment: string): string | undefined {
   return escapeName(name) === segment ? name : undefined
 }
 
-/** Line terminators and control characters of terminals: refused in ids, tags and names. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
-/** Returns the fault of a name that becomes a path segment; its length is not checked here. */
+/** Returns the fault of a name that becomes a path segment, apart from its length. */
 export function nameFault(name: string): string | undefined {
   if (controls.test(name)) return 'It contains a control character.'
   if (!name.isWellFormed()) return 'It contains a lone surrogate, which is not valid Unicode.'
@@ -58,5 +55,4 @@ export function nameFault(name: string): string | undefined {
   return undefined
 }
 
-/** An id of a result: safe in any URI, file name and shell. */
 export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/

@@ -20,14 +20,15 @@ import {
 } from './row.ts'
 import type { ResultWriter } from './write.ts'
 
-/** Query of a look-up: the prompt as a person writes it. Without a task type, analyses of every task type match. */
 export interface Question {
+  /** The prompt as a person writes it. */
   readonly prompt: string
+  /** Undefined: analyses of any task type match. */
   readonly taskType?: TaskType
 }
 
-/** Results with the same normalized prompt (`exact`), newest first, or with other prompts (`similar`), the closest first. */
 interface ResultMatch {
+  /** `exact`: the same normalized prompt, newest first. `similar`: other prompts, the closest first. */
   readonly match: 'exact' | 'similar' | 'none'
   readonly found: readonly { readonly record: ParsedRow; readonly similarity: number }[]
 }
@@ -38,7 +39,6 @@ const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 /** Minimum similarity of a similar prompt, from 0 to 1. */
 const leastSimilarity = 0.5
 
-/** Finds the results for a prompt: those with the same prompt, or else those with similar ones. */
 export async function findMatch(records: Collection, question: Question): Promise<ResultMatch> {
   const exact = await findExact(records, question)
   if (exact.length > 0) return { match: 'exact', found: exact.map((record) => ({ record, similarity: 1 })) }
@@ -46,7 +46,6 @@ export async function findMatch(records: Collection, question: Question): Promis
   return { match: similar.length > 0 ? 'similar' : 'none', found: similar }
 }
 
-/** Finds the results with the same prompt, newest first. */
 async function findExact(
   records: Collection,
   question: Question,
@@ -83,13 +82,11 @@ function isOf({ taskType }: Question): (found: ParsedRow) => boolean {
   return ({ head }) => taskType === undefined || head.taskType === taskType
 }
 
-/** Returns the facts about one result in lists of results. The path is relative to the mount. */
 function summarizeResult({ id, head }: ParsedRow) {
   const { digest: _, size: __, met, ...facts } = head
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }
 
-/** Formats the answer to a look-up. An exact match comes with the newest analysis as a whole. */
 function formatMatch({ prompt, taskType }: Question, { match, found }: ResultMatch): string {
   const [first] = match === 'exact' ? found : []
   const analysis: Analysis | undefined = first?.record.analysis()
@@ -110,14 +107,9 @@ function formatJson(value: unknown): string {
 }
 
 const json = 'application/json'
-/** Maximum number of results per list. */
 const pageSizes = { recent: 50, tag: 200 }
 
-/**
- * Returns the content at a path.
- *
- * @throws ResourceError `not-found`, or `invalid` for a wrong parameter.
- */
+/** @throws ResourceError `not-found`, or `invalid` for a wrong parameter. */
 export async function readPath(path: ResultPath, params: Params, records: Collection): Promise<Content> {
   switch (path.kind) {
     case 'recent':
@@ -205,7 +197,6 @@ interface Parts {
 const handoverMs = 60_000
 const attempts = 4
 
-/** Implements `Results.getOrCompute`. */
 export async function computeOnce(
   { store, collection, records, writer }: Parts,
   question: Required<Question>,
@@ -241,7 +232,7 @@ export async function computeOnce(
   throw unavailable('The result was removed while it was read. Try again.', { reason: 'busy' })
 }
 
-/** Stores a computed result. If the store does not answer, the result is still returned. */
+/** If the store does not answer, the result is still returned. */
 async function storeAnalysis(writer: Parts['writer'], analysis: NewAnalysis): Promise<Analysis> {
   const prepared = writer.prepare(analysis)
   try {

@@ -3,14 +3,14 @@ import { invalid } from '../../core/errors.ts'
 import { typeNames } from '../../schema/refusals.ts'
 import { idPattern, nameFault } from './paths.ts'
 
-/** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
+/** Maximum sizes of the parts of a record, in characters or items. */
 const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
 /** Task types: how much may be spent on an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const
 export type TaskType = (typeof taskTypes)[number]
 
-/** Answer of one provider. With an `error`, the other members of the answer may be missing. */
+/** Answer of one provider. With an `error`, its content, confidence and agreement may be missing. */
 export interface Vote {
   /** Name of the provider, unique within the analysis. */
   readonly provider: string
@@ -29,11 +29,10 @@ export interface Vote {
   readonly error?: string
 }
 
-/** Input of a write: all data that the writer has about an analysis. `analysisJsonSchema` has the limits. */
+/** Input of a write. `analysisJsonSchema` has the limits. */
 export interface NewAnalysis {
   /** Id of the analysis; an analysis with the same id is replaced. Default: derived from the content. */
   readonly id?: string
-  /** The question. */
   readonly prompt: string
   readonly taskType: TaskType
   /** Language tag, such as `ja`. */
@@ -53,7 +52,6 @@ export interface NewAnalysis {
   readonly tags?: readonly string[]
 }
 
-/** A stored analysis. */
 export interface Analysis extends NewAnalysis {
   readonly id: string
   readonly language: string
@@ -103,7 +101,6 @@ const vote = z
         })
   })
 
-/** Schema of a write: all data that the writer has about an analysis. The MCP tool uses the same descriptions. */
 const analysisSchema = z.strictObject({
   id: z
     .string()
@@ -188,8 +185,7 @@ export function parseZonedTime(text: string): number | undefined {
 /**
  * Validates a write. Returns it with U+FFFD for lone surrogates, and with the tags in NFC, unique and sorted.
  *
- * @throws ResourceError `invalid` (reason `argument`), which names up to five faulty fields and their faults, but repeats no text of
- *   their values.
+ * @throws ResourceError `invalid` (reason `argument`), which names up to five faulty fields.
  */
 export function parseAnalysis(value: unknown): NewAnalysis {
   const { data, error } = analysisSchema.safeParse(value, { error: wordsFor })
@@ -201,7 +197,6 @@ export function parseAnalysis(value: unknown): NewAnalysis {
   return tags === undefined ? rest : { ...rest, tags: [...new Set(tags.map((tag) => tag.normalize('NFC')))].sort() }
 }
 
-/** Replaces the lone surrogates in every text of a value. */
 function wellFormed(value: unknown): unknown {
   return mapTexts(value, (text) => text.toWellFormed())
 }
@@ -223,14 +218,13 @@ export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
 interface FieldFault {
   /** Path of the field, such as `votes[0].confidence`; empty for the record as a whole. */
   readonly field: string
-  /** Field and reason, in one line. */
   readonly text: string
 }
 
 /** Maximum number of faults reported at once, and maximum number of characters shown of an unknown name. */
 const [maxFaults, maxName] = [5, 64]
 
-/** Returns the message for one wrong value; undefined for that of zod. It repeats only numbers, lengths and unknown keys of the input. */
+/** Undefined: the message of zod is used. The message repeats only numbers, lengths and unknown keys of the input. */
 function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

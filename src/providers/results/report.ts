@@ -70,14 +70,13 @@ const words = {
 
 type Words = (typeof words)[ReportLanguage]
 
-/** Returns the language of a report: Japanese for Japanese analyses, English for all others. */
 export function reportLanguageOf(language: string): ReportLanguage {
   return /^ja(?:-|$)/i.test(language) ? 'ja' : 'en'
 }
 
 /**
- * Formats an analysis as Markdown, for people: the consensus first, then facts and votes. Text of models is quoted, so that
- * its headings and tables do not become part of the report; names are escaped.
+ * Formats an analysis as Markdown, for people: the question, the consensus, facts and votes. Text of models is quoted, so that its
+ * headings and tables do not become part of the report; names are escaped.
  */
 export function formatReport(analysis: Analysis, language: ReportLanguage): string {
   const { [language]: say } = words
@@ -140,7 +139,6 @@ function voteOf({ provider, content, error }: Vote, say: Words): readonly string
   return [`### ${escapeMarkdown(provider)}`, ...(parts.length === 0 ? [say.nothing] : parts)]
 }
 
-/** Formats every line as a part of one quotation. */
 function quote(text: string): string {
   return text
     .trimEnd()
@@ -160,7 +158,6 @@ function optional(value: number | undefined, format: (value: number) => string):
 const fraction = (value: number): string => rounded(value, 3)
 const dollars = (value: number): string => `$${rounded(value, 6)}`
 
-/** Formats a number with at most `digits` decimals, without trailing zeros. */
 function rounded(value: number, digits: number): string {
   return String(Number(value.toFixed(digits)))
 }

@@ -13,7 +13,7 @@ interface Head extends Pick<Analysis, 'taskType' | 'language' | 'totalCost' | 't
   readonly providers: readonly string[]
   /** Length of the analysis as JSON, in bytes. */
   readonly size: number
-  /** Digest of the content: the same for the same analysis, whatever its id, tags and times. */
+  /** See {@link hashAnalysis}. */
   readonly digest: string
 }
 
@@ -41,11 +41,10 @@ export function formatRow(analysis: Analysis): Uint8Array {
   return Buffer.from(`${JSON.stringify(head)}\n${json}`)
 }
 
-/** Parses the head of a row, and the analysis only when it is requested. @throws ResourceError `internal` for a row that something else has written. */
+/** @throws ResourceError `internal` for a row that something else has written. */
 export function parseRow(row: Row) {
   const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
   const end = bytes.indexOf(newline)
-  /** Returns the analysis as JSON, as it is served. */
   const json = (): string => bytes.toString('utf8', end + 1)
   try {
     const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
@@ -57,7 +56,6 @@ export function parseRow(row: Row) {
 
 export type ParsedRow = ReturnType<typeof parseRow>
 
-/** Returns the terms by which an analysis is found in the store. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {
   return [hashTerm(prompt), ...tags.map(tagTerm), ...gramTerms(gramsOf(prompt), maxGrams.kept)]
 }
@@ -79,7 +77,6 @@ export function hashAnalysis(analysis: Omit<Analysis, 'id'>): string {
 
 const facts: ReadonlySet<string> = new Set(['id', 'tags', 'created', 'expires'])
 
-/** Returns the id for an analysis that is written without one, from its {@link hashAnalysis}. */
 export function idFromDigest(digest: string): string {
   return digest.slice(0, 32)
 }
@@ -123,7 +120,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Maximum number of characters of a prompt that are compared. Text after them does not affect the similarity. */
+/** Maximum number of characters of a prompt that are compared. */
 const maxCompared = 20_000
 
 /** Returns the pairs of neighbouring characters of a prompt, including its ends. This works without spaces between words. */
@@ -134,7 +131,7 @@ export function gramsOf(prompt: string): ReadonlySet<string> {
   return grams
 }
 
-/** Maximum number of pairs stored and queried per prompt. A sample suffices; all pairs would cost too much. */
+/** Maximum number of pairs stored and queried per prompt. */
 export const maxGrams = { kept: 48, asked: 24 }
 
 /**
@@ -149,7 +146,7 @@ function sampleGrams(grams: ReadonlySet<string>, count: number): readonly string
     .map(([, gram]) => gram)
 }
 
-/** Hashes a pair with FNV-1a over code units and a final mix: well spread, and equal in every process. */
+/** Hashes a pair with FNV-1a over code units and a final mix. */
 function rankOf(gram: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < gram.length; at++) hash = Math.imul(hash ^ gram.charCodeAt(at), 0x01000193)

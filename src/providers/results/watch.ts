@@ -3,7 +3,6 @@ import { type Collection, type Row, rowsIn, type Store } from '../../store/store
 import { recordPath, resultFolders, tagPath } from './paths.ts'
 import { tagsIn } from './row.ts'
 
-/** Facts about a watched result, kept to report its paths when it is removed. */
 interface WatchedResult {
   readonly revision: number
   readonly tags: readonly string[]
@@ -97,7 +96,6 @@ export async function watchResults(
   })()
 }
 
-/** Returns the ids that were added, removed or changed. */
 function difference(
   before: ReadonlyMap<string, WatchedResult>,
   after: ReadonlyMap<string, WatchedResult>,
@@ -114,7 +112,7 @@ function earliest(watchedResults: ReadonlyMap<string, WatchedResult>): number {
   return time
 }
 
-/** Waits until shortly after a time, at most for `maxWaitMs`, or until the signal aborts. `stop` releases the timer. */
+/** Waits until {@link togetherMs} after a time, at most for {@link maxWaitMs}, or until the signal aborts. */
 function waitUntil(time: number, signal: AbortSignal) {
   let stop = () => {}
   const over = new Promise<undefined>((resolve) => {

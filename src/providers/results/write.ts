@@ -11,7 +11,7 @@ import { formatRow, hashAnalysis, idFromDigest, type ParsedRow, parseRow, termsO
 
 export type { StoreOutcome } from '../../core/tool.ts'
 
-/** Limits of the stored results. Expired and too old results are removed first, then those that were written least recently. */
+/** Limits of the stored results. Beyond them, the results that were written least recently are removed. */
 export interface ResultLimits {
   readonly records?: number
   readonly bytes?: number
@@ -46,14 +46,12 @@ export function createResultWriter(records: Collection, tags: TagList, options: 
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
 
-  /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
   const evicting = singleFlight(() =>
     records.evict(boundsOf(keep)).finally(() => {
       evicted = performance.now()
     }),
   )
 
-  /** Schedules a check of the limits, at most once in an interval (throttle). */
   const evictSoon = (): void => {
     if (timer !== undefined) return
     const waitMs = Math.max(0, evicted + evictIntervalMs - performance.now())

@@ -7,7 +7,6 @@ import { readSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSourceSchema, type OpenSource, type OptionsOf } from '../source.ts'
 
-/** The options of a mount whose provider is `s3`. */
 export const s3Shape = {
   ...objectsShape,
   endpoint: text.optionalKey(
@@ -57,7 +56,6 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Opens a bucket of S3, whose objects are documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {
   const { endpoint, insecure, region, pathStyle, profile, anonymous, requesterPays } = options
   const keys = await keysIn(options, folder)

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { connectionAdvice, invalidAnswerMessage } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
-/** The facts of a client error that may be logged or shown: never its text, which may come from the store. */
+/** The facts of a client error that may be logged or shown. Its text may come from the store. */
 interface Failure {
   /** The code of the S3 API, or the name of the error. */
   readonly code: string
@@ -12,7 +12,6 @@ interface Failure {
   readonly system: string | undefined
 }
 
-/** Problems of the credentials, by error code. */
 const credentials: ReadonlyMap<string, string> = new Map(
   Object.entries({
     InvalidAccessKeyId: 'The store does not know the access key. Correct it, or ask for a new one.',
@@ -32,7 +31,6 @@ const credentials: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Problems of the bucket or of the endpoint, by error code. */
 const bucketFaults = {
   NoRegion: 'No region is set. Set "region", or the variable AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
@@ -60,7 +58,7 @@ function isCode(code: string): boolean {
 }
 
 /**
- * Converts an error of the client to one for the caller. Facts that the operator needs and the caller must not see go to the log.
+ * Converts an error of the client to one for the caller. Facts that the caller must not see go to the log.
  *
  * @param about Subject of the request: `list`, or one object.
  */
@@ -115,7 +113,6 @@ function toFailure(error: unknown): Failure {
   return { code: error.name, status: facts.$metadata?.httpStatusCode ?? facts.$response?.statusCode, system }
 }
 
-/** Returns a code for the log; malformed codes are not repeated. */
 function sanitizeErrorCode(code: string): string {
   return /^[A-Za-z][\w.]{0,63}$/.test(code) ? code : 'unknown'
 }

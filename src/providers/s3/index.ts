@@ -8,7 +8,6 @@ import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { type BucketOptions, completeBucketOptions, createObjectsProvider } from '../objects/provider.ts'
 import { createS3Store } from './store.ts'
 
-/** Keys that sign requests, as the store issues them. */
 interface Keys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -22,25 +21,23 @@ export interface S3Options extends BucketOptions {
   readonly pathStyle?: boolean
   /** Keys that sign requests. Default: those of the platform, as the official client finds them. */
   readonly keys?: Keys
-  /** A profile of the shared configuration files. */
   readonly profile?: string
   /** Whether the requester pays. Default false. */
   readonly requesterPays?: boolean
 }
 
-/** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
 /**
- * Provider of the objects of a bucket of Amazon S3, or of any compatible store. The path of an object is its key, below `prefix`; keys that no
- * path can hold are left out, and the log names some of them.
+ * Provider of the objects of a bucket of Amazon S3, or of any compatible store. The path of an object is its key, below `prefix`; keys
+ * that no path can hold are left out, and the log names some of them.
  *
- * The version of an object is its ETag. Every answer is one complete version, with the length that the store reports. Objects that the
+ * The version of an object is its ETag. An answer is one complete version, with the length that the store reports. Objects that the
  * credentials may not read are `not-found`.
  *
  * It sends no request before the first call. See docs/providers/s3.md.
  *
- * @throws ResourceError `invalid` for invalid options; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options.
  */
 export async function s3(options: S3Options): Promise<Provider> {
   requireKeys('s3({ bucket })', options, { bucket: 'a string' })
@@ -72,19 +69,16 @@ process.env.AWS_EC2_METADATA_DISABLED ??= 'true'
 interface S3ClientOptions {
   readonly endpoint: Endpoint | undefined
   readonly region: string | undefined
-  /** Whether the bucket is in the path of a request instead of the host name. */
   readonly pathStyle: boolean
   /** Credentials; without keys, those of the platform: environment, profile, files, container. */
   readonly credentials: Keys | 'anonymous' | { readonly profile?: string }
   readonly timeoutMs: number
 }
 
-/** Maximum number of attempts of a request. The client waits a random time between them. */
 const maxAttempts = 3
-/** Maximum size of an answer other than an object, in bytes: twice that of a page of a thousand keys of maximum length. */
+/** Maximum size of an answer other than an object, in bytes. */
 const maxAnswerBytes = 8 * 2 ** 20
 
-/** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
 function createS3Client(options: S3ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs } = options
   const attemptTimeoutMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
@@ -154,7 +148,7 @@ function credentialsOf(credentials: S3ClientOptions['credentials']): S3ClientCon
   return 'accessKeyId' in credentials ? { credentials } : credentials
 }
 
-/** Suppresses the client's warning about Node.js 20 on stderr: choosing Node.js is not the client's task. */
+/** Suppresses the client's warning about Node.js 20 on stderr. */
 function withoutWarning<T>(work: () => T): T {
   const name = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'
   const before = process.env[name]

@@ -102,7 +102,6 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
   }
 }
 
-/** An answer, with the function that releases it and its connection unread. */
 interface Opened {
   readonly answer: GetObjectCommandOutput
   readonly discard: () => void
@@ -178,7 +177,7 @@ function parseContentRange(range: ByteRange | undefined, { ContentRange, Content
   return { start, end, size }
 }
 
-/** Reads the body of an answer into `bytes`, which the body must fill exactly. The S3 client verifies the checksums that it knows. */
+/** Reads the body of an answer into `bytes`, which the body must fill exactly. */
 async function readBodyInto(
   { answer, discard }: Opened,
   bytes: Buffer,

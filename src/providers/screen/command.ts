@@ -1,6 +1,5 @@
 import { invalid, type ResourceError } from '../../core/errors.ts'
 
-/** The command that captures one display: a program with its arguments, never through a shell. */
 export interface CaptureCommand {
   readonly program: string
   readonly args: readonly string[]
@@ -10,21 +9,17 @@ export interface CaptureCommand {
   readonly from: 'stdout' | 'base64' | 'file'
 }
 
-/** The machine whose displays are captured: its system and the environment of this process. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Name of a display in its system: `:0` or `:0.1` (X11), `1` (macOS and Windows). */
+/** Name of a display of X11: `:0` or `:0.1`. */
 const xDisplay = /^(?:[\w.-]{0,255})?:\d{1,5}(?:\.\d{1,3})?$/
+/** Number of a display of macOS or Windows, from 1. */
 const number = /^[1-9]\d?$/
 
-/**
- * Returns the default displays of a machine.
- *
- * @throws ResourceError `invalid` if there is none.
- */
+/** @throws ResourceError `invalid` if the machine has no display. */
 export function defaultDisplays({ platform, env }: Machine): readonly string[] {
   if (platform === 'darwin' || platform === 'win32') return ['1']
   const { DISPLAY } = env

@@ -4,7 +4,6 @@ import { duration, durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { programEffects } from '../../schema/shapes.ts'
 import { defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `screen`. */
 const screenShape = {
   displays: z
     .array(text)

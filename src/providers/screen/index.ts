@@ -34,10 +34,10 @@ const template: Template = {
 const maxWaiting = 8
 
 /**
- * Provider of the displays of this machine: each as a PNG picture of the moment of the read. One capture runs at a time, with a
- * pause in between, and no picture is stored.
+ * Provider of the displays of this machine: each as a PNG picture of the moment of the read. One capture runs at a time, with a pause in
+ * between, and no picture is kept.
  *
- * @throws ResourceError `invalid` without a display, or without a program that captures one; the message says what to do.
+ * @throws ResourceError `invalid` without a display, or without a program that captures one.
  */
 export function screen(options: ScreenOptions = {}): Promise<Provider> {
   return createScreen(options, { platform: process.platform, env: process.env })
@@ -59,7 +59,6 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
   let waiting = 0
   let endTime = Number.NEGATIVE_INFINITY
 
-  /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     if (waiting >= maxWaiting)
       throw unavailable('Too many requests wait for a picture of a display. Try again later.', { retryAfter: 1 })
@@ -135,7 +134,6 @@ async function programFor(programName: string | undefined, { platform }: Machine
 
 interface CaptureLimits {
   readonly timeoutMs: number
-  /** Maximum size of a picture, in bytes. */
   readonly maxBytes: number
 }
 
@@ -143,8 +141,8 @@ interface CaptureLimits {
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /**
- * Runs a command, and returns the PNG that it made. A file that it needs is in a folder that only this user may open, and is
- * deleted in any case. No error contains output of the program.
+ * Runs a command, and returns the PNG that it made. A file that it writes is in a folder that only this user may open, and is deleted
+ * afterwards.
  *
  * @throws ResourceError `unavailable` if it fails, takes too long, or makes no PNG; `too-large` for a larger picture.
  */

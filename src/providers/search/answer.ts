@@ -10,7 +10,6 @@ import { hasTextForm } from '../../search/feed-documents.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { SearchCall } from './query.ts'
 
-/** The template with which a part of a document is requested. */
 const partTemplate = compileTemplate('{?as,lines}')
 
 /** Kinds of document parts that a mount can return. */
@@ -112,15 +111,15 @@ interface Searched {
   isCurrent(address: string): boolean
 }
 
-/** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
+/** Maximum number of hits examined for one answer. */
 const mostLooks = 20_000
+/** Maximum time for finding the hits of one answer, in milliseconds. */
 const mostMs = 10_000
 /** Time-out of a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
 export const sourceTimeoutMs = 1000
 
 const stoppedNote = 'Not all matches were examined. Use rarer words.'
 
-/** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
   const visibilities = new Map(
     [...mounts].map(([address, mount]): [string, MountVisibility] => {
@@ -137,7 +136,7 @@ export function allowsFor(mounts: Searched['mounts'], principal: Principal): All
   return Object.assign(allows, { mounts: visibilities })
 }
 
-/** Returns the mounts whose access rules are known. Nobody sees documents of the others. */
+/** Returns the mounts whose access rules are known. */
 export async function knownMounts(mounts: Searched['mounts'], signal: AbortSignal): Promise<Searched['mounts']> {
   const answers = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
@@ -152,7 +151,6 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
   return new Map([...mounts].filter((_, index) => answers[index]))
 }
 
-/** Finds the hits that the caller may see, and that still exist. */
 export async function findHits(
   { index, mounts, isCurrent }: Searched,
   { text, where, limit, after }: SearchCall,
@@ -194,7 +192,7 @@ export async function findHits(
 /** Creates the check whether a document still exists, if the index may be out of date. Each document is checked once. */
 function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
   const visibilityByUri = new Map<string, Promise<boolean>>()
-  /** The mounts that did not answer in time: they are not asked again. */
+  /** The mounts that did not answer: they are not asked again. */
   const silent = new Set<string>()
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)

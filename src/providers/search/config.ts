@@ -11,7 +11,6 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   ),
 })
 
-/** Settings of the embedding service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
     model: text.describe('The name of the model at the service. If you change it, all vectors are computed again.'),
@@ -51,7 +50,6 @@ const embeddings = z
     error: refusal('A local model needs no addresses.', 'Remove it.'),
   })
 
-/** The options of a mount whose provider is `search`. */
 const searchShape = {
   over: z
     .union(

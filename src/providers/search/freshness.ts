@@ -6,7 +6,7 @@ import type { FeedStatus, Freshness } from '../../core/tool.ts'
 
 interface Known {
   readonly mounts: readonly MountReader[]
-  /** The freshness of a mount that this process indexes, by the changes of the counted paths (by default all); else undefined. */
+  /** The freshness of a mount that this process indexes, by the changes of the counted paths (by default all). Undefined for other mounts. */
   readonly here: (address: string, isCounted?: (path: string) => boolean) => Freshness | undefined
   /** The progress that the process that keeps the index has stored. */
   readonly stored: FeedStatus | undefined
@@ -33,7 +33,6 @@ export function freshnessFor(principal: Principal, { mounts, here, stored }: Kno
   }
 }
 
-/** Returns the mounts of which only a part is searched, and how much of each. */
 export function partialMounts(
   { mounts }: SearchStatus,
   addresses: readonly string[] | undefined,
@@ -47,7 +46,6 @@ export function partialMounts(
   return partial.length === 0 ? {} : { partial }
 }
 
-/** Returns the notes of an answer about changes that are not in the index. */
 export function freshnessNotes(pending: number | undefined, isFresh: boolean | undefined): readonly string[] {
   return [
     ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),

@@ -50,7 +50,6 @@ export interface SearchOptions {
   readonly mounts: () => readonly IndexedMount[]
   /** Maximum length of the indexed part of a text (its beginning, or the end of a log), in bytes. */
   readonly maxBytes?: number
-  /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
   /** Interval at which a mount that cannot report changes is compared, in milliseconds. */
   readonly intervalMs?: number
@@ -58,7 +57,6 @@ export interface SearchOptions {
   readonly log?: Log
 }
 
-/** A provider of search results over other mounts. */
 export type Search = Provider & IndexFeeder
 
 /** Maximum time for which a search waits until the index has every earlier change, in milliseconds. */
@@ -84,8 +82,8 @@ const templates: readonly Template[] = [
 ]
 
 /**
- * Search over other mounts. Callers find only documents that they may see, and learn nothing about the others: hits, counts,
- * snippets and completions are filtered by the current rules, and scores are relative to the best visible hit.
+ * Search over other mounts. Callers find only documents that they may see: hits, counts, snippets and completions are filtered by the
+ * current rules, and scores are relative to the best visible hit.
  *
  * Reading `status.json` returns the progress of the index; reading any other path is a search.
  */
@@ -208,7 +206,7 @@ export function search(options: SearchOptions): Search {
   }
 }
 
-/** Waits until every change before the call is in an index, for at most {@link catchUpMs}. Resolves to whether they all are. */
+/** Waits for `catchUp`, for at most {@link catchUpMs}. Resolves to its answer, or to false after that time. */
 async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
   const time = followAbortFor(signal, catchUpMs)
   try {
@@ -229,7 +227,7 @@ async function describeIndex(index: SearchIndex) {
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<PartKinds>>()
-  /** Asks a mount. All callers share the answer, so the abort of one of them does not cancel the question. */
+  /** All callers share the answer, so the abort of one of them does not cancel the question. */
   const ask = async (mount: MountReader): Promise<PartKinds> => {
     const { signal } = new AbortController()
     const [lines, as] = await Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)])
@@ -248,7 +246,6 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   }
 }
 
-/** Returns a function that asks once for each name. So all hits of a mount share one wait, and one listener of the request's signal. */
 function onceEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
   const answers = new Map<string, Promise<T>>()
   return (name) => {
@@ -300,7 +297,6 @@ function mountStatus(
   }
 }
 
-/** Returns the reasons why an answer may be incomplete, only about visible mounts. */
 function notesOf({ indexing, mounts }: SearchStatus, addresses: readonly string[] | undefined): readonly string[] {
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount
@@ -314,7 +310,6 @@ function notesOf({ indexing, mounts }: SearchStatus, addresses: readonly string[
   return mounts.length === 0 ? [] : [...partialNotes, idleNote]
 }
 
-/** Returns sentences about the tables and texts that are searched only in part. */
 function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
   const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
   const notes: string[] = []

@@ -8,7 +8,6 @@ import { collectionName, locatePath, type OpenContext, type OpenSource, type Opt
 import type { source } from './config.ts'
 import type { Search } from './index.ts'
 
-/** Opens a search over other mounts, whose index is in the store of the configuration. */
 export const open: OpenSource<typeof source, Search> = async (
   { over, maxBytes, maxRows, refresh, embeddings },
   context,

@@ -7,7 +7,6 @@ import { parseAddress } from '../../core/uri.ts'
 import { isInMount } from '../../search/feed-documents.ts'
 import type { Allows, SearchFilter, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
-/** A parsed search request. */
 export interface SearchCall {
   readonly text: string
   readonly where: SearchFilter
@@ -15,20 +14,17 @@ export interface SearchCall {
   /** Number of hits to skip. */
   readonly after: number
   readonly as: 'json' | 'markdown'
-  /** Whether to wait until every earlier change is in the index. */
+  /** Whether to wait until earlier changes are in the index. */
   readonly fresh: boolean
 }
 
-/** Maximum length of the text to search for, in characters. */
 const maxLength = 1000
-/** Maximum length of a glob, in characters. A glob is compared with the path of each document that is found. */
 const maxGlobLength = 256
 const defaultLimit = 20
 const maxLimit = 100
 /** Maximum of the parameter `after`: how many hits may come before a page. */
 export const maxAfter = 1000
 
-/** Parameters of a search besides its text. */
 export const searchParameters = [
   'limit',
   'mount',
@@ -42,11 +38,7 @@ export const searchParameters = [
   'as',
 ] as const
 
-/**
- * Parses a search. Its text is searched literally: only quotation marks are operators.
- *
- * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
- */
+/** @throws ResourceError `invalid`, which names the parameter in `detail.parameter`. */
 export function parseSearch(text: string, params: Params, now = Date.now()): SearchCall {
   if (text.length > maxLength) throw parameterError('q', `The query must have at most ${maxLength} characters.`)
   const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
@@ -145,8 +137,8 @@ function parseSince(value: string, now: number): number {
   )
 }
 
-/** Maximum number of values returned, and of values examined. */
 const mostValues = 100
+/** Maximum number of suggestions examined. */
 const mostLooks = 2000
 /** Maximum number of documents examined to find one that the principal may see. */
 const mostDocuments = 200
@@ -167,7 +159,6 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
   as: ['json', 'markdown'],
 }
 
-/** Completes a variable of a search: words and titles, mounts and MIME types from visible documents, any other from fixed values. */
 export async function completeSearch({ argument }: CompletionRequest, mounts: SearchableMounts): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, mounts)

@@ -22,7 +22,7 @@ import {
 } from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
-/** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
+/** Of duplicate keys, both are in the tree. */
 function parseJson(text: string, counter: NodeCounter): SettingsTree {
   checkJsonBudget(text, counter)
   const errors: ParseError[] = []
@@ -135,13 +135,13 @@ const parsers: Readonly<Record<SettingsFormat, (text: string, counter: NodeCount
 
 const maxPointers = 100
 
-/** Answers a request about a file. Its errors contain no part of the file. */
+/** Answers a request about a file. A fault contains no part of the file. */
 export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
     return await answerSettingsRequest(ask)
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
-    // A recursive function ran out of stack: always a RangeError.
+    // A recursive function ran out of stack.
     if (error instanceof RangeError)
       return createParseFault('It is nested too deeply to be read.', 0, ask.limits.maxDepth)
     throw error
@@ -159,7 +159,7 @@ async function answerSettingsRequest({
 }: SettingsRequest): Promise<SettingsAnswer> {
   const tree = parsers[format](text, createNodeCounter(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
-  // In a dotenv file, only named values are shown.
+  // Of a dotenv file, only values that `allow` names are shown.
   const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
@@ -167,7 +167,7 @@ async function answerSettingsRequest({
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
-/** Returns the child with a name. A name that is itself a secret looks missing. */
+/** A name that is itself a secret looks missing. */
 function visibleChild(node: SettingsNode, step: string): SettingsNode | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }

@@ -7,7 +7,6 @@ import { settingsFormats } from './formats.ts'
 
 const { root, include, exclude, worktrees, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
-/** The options of a mount whose provider is `settings`. */
 const settingsShape = {
   root,
   include,

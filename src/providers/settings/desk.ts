@@ -21,7 +21,7 @@ interface DeskOptions {
 
 export type SettingsReader = ReturnType<typeof createSettingsReader>
 
-/** Creates the reader of files of settings, which a worker parses. A file that is read as it is, and has no secrets, is scanned only once. */
+/** A file that is read as it is, and has no secrets, is not scanned again while its hash is cached. */
 export function createSettingsReader(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
@@ -54,7 +54,7 @@ const noText =
   'The file is not text, so no settings can be read from it. If it is in an encoding other than UTF-8, the operator ' +
   'can name it ("encodings").'
 
-/** Reads a file of settings, which must be one text. @throws ResourceError `invalid` for another content, `too-large` beyond the limit. */
+/** @throws ResourceError `invalid` for content that is not one text, `too-large` beyond the limit. */
 async function readSettingsFile(source: Provider, path: string, maxBytes: number, context: Context) {
   const request: ReadRequest = { path, params: new Map() }
   let contents: readonly Content[]

@@ -22,7 +22,6 @@ const names: readonly (readonly [RegExp, SettingsFormat])[] = [
 /** Lock files are not settings: tools write them for themselves. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
-/** Returns the format of a configuration file; `undefined` for any other file. */
 export type FormatOf = (path: string) => SettingsFormat | undefined
 
 export interface FormatRules {
@@ -32,7 +31,7 @@ export interface FormatRules {
   readonly formats?: Readonly<Record<string, SettingsFormat>>
 }
 
-/** Compiles the rules. @throws ResourceError `invalid` for a malformed glob or an unknown format. */
+/** @throws ResourceError `invalid` for a malformed glob or an unknown format. */
 export function compileFormatRules({ include, formats: own = {} }: FormatRules): FormatOf {
   const included = include === undefined ? () => true : compileGlobs(include)
   const rules = Object.entries(own).map(([pattern, format]) => {

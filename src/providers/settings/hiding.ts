@@ -88,7 +88,7 @@ function isValueOfOption(item: SettingsNode, before: SettingsNode | undefined): 
   return name !== undefined && secretNameStrength(name) !== undefined
 }
 
-/** Whether a key holds the data of a Kubernetes Secret, where every value is secret, whatever its name. */
+/** Whether a key holds the data of a Kubernetes Secret. */
 function isKubernetesSecret(key: string, { entries }: Table): boolean {
   if (key !== 'data' && key !== 'stringData') return false
   return entries.some((entry) => entry.key === 'kind' && entry.value.kind === 'scalar' && entry.value.text === 'Secret')
@@ -106,14 +106,13 @@ export function searchableValues(denied: HiddenValues): readonly string[] {
     )
 }
 
-/** Replacement of a part of a text. */
 export interface TextEdit {
   readonly start: number
   readonly end: number
   readonly text: string
 }
 
-/** Binary search for the first span that ends at or after a position. The spans are sorted, and do not overlap. */
+/** Returns the first span that ends at or after a position. The spans are sorted, and do not overlap. */
 export function spanFrom<S extends { readonly end: number }>(spans: readonly S[], offset: number): S | undefined {
   return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= offset)]
 }
@@ -160,7 +159,6 @@ function withoutParts(text: string, of: Span, parts: readonly Span[]): string {
   return replaceSpans(text.slice(of.start, of.end), relative)
 }
 
-/** Returns the intersection of two spans. */
 const clip = ({ start, end }: Span, of: Span): Span => ({
   start: Math.max(start, of.start),
   end: Math.min(end, of.end),
@@ -196,7 +194,7 @@ export function spansOverlapping(spans: readonly Span[], { start, end }: Span): 
   return hits
 }
 
-/** Applies edits, which do not overlap, to a text. */
+/** Applies edits to a text. An edit that overlaps an earlier one is left out. */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const pieces: string[] = []
   let from = 0

@@ -36,8 +36,9 @@ export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Par
   readonly scrubber?: Scrubber
   /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly timeoutMs?: number
-  /** File that the worker runs, and detector layers that are left out: for tests. */
+  /** File that the worker runs, for tests. */
   readonly file?: string
+  /** Detector layers that are left out, for tests. */
   readonly without?: readonly DetectionLayer[]
 }
 
@@ -127,7 +128,6 @@ export function settings(options: SettingsOptions): Provider {
   }
 }
 
-/** Returns the format of a served file. Undefined: the file is not served. */
 function served(formatOf: FormatOf, path: string) {
   const format = formatOf(path)
   return format === undefined || isSecretPath(path) ? undefined : format
@@ -151,7 +151,6 @@ function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<SettingsLimits>): Pa
   return defined({ maxBytes, maxDepth, maxNodes })
 }
 
-/** Yields the changes of served files and of directories. */
 async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): AsyncGenerator<Change> {
   for await (const change of changes) {
     const { path } = change
@@ -159,7 +158,6 @@ async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): 
   }
 }
 
-/** Completes names in pointers, and the values of `as`. Paths are completed from the listing. */
 async function completeSettings(
   { argument, arguments: filled }: CompletionRequest,
   { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: SettingsReader },

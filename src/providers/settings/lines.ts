@@ -8,7 +8,6 @@ import {
   type TableEntry,
 } from './tree.ts'
 
-/** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
   readonly text: string
   readonly start: number
@@ -23,7 +22,6 @@ function* linesWithStart(text: string): Generator<Line> {
   if (start < text.length) yield { text: text.slice(start), start }
 }
 
-/** A value of an INI file whose lines are still being collected. */
 interface Draft {
   readonly start: number
   end: number
@@ -195,7 +193,6 @@ function plainValue(text: string, start: number, lineEnd: number): Scalar {
 /** A quoted value, with nothing but a comment after it. A quote after a backslash is a part of it, unless it is the last one. */
 const quoted = /(?:'((?:\\'|[^'])*)'|"((?:\\"|[^"])*)"|`((?:\\`|[^`])*)`)[ \t]*(?:#.*)?(?=[\r\n]|$)/y
 
-/** Parses a quoted value; `undefined` if the quote is not closed, or anything but a comment follows it. */
 function quotedValue(text: string, from: number): Scalar | undefined {
   quoted.lastIndex = from
   const [, single, double, back] = quoted.exec(text) ?? []

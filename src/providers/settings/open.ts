@@ -4,7 +4,6 @@ import { sliced } from '../../wrap/sliced.ts'
 import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Opens the files of settings in a folder. */
 export const open: OpenSource<typeof source> = async (mountOptions, context) => {
   const { log, redaction } = context
   const [{ files }, { settings }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])
@@ -20,7 +19,7 @@ export const open: OpenSource<typeof source> = async (mountOptions, context) => 
   )
 }
 
-/** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
+/** @throws ResourceError `invalid` for a folder that cannot be opened. */
 export async function leftOut(mountOptions: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
   const { openLeftOut } = await import('../files/index.ts')
   const { maxBytes: _, dotenv = true, ...options } = mountOptions

@@ -16,7 +16,6 @@ import {
 } from './hiding.ts'
 import type { Scalar, SettingsNode, SettingsTree } from './tree.ts'
 
-/** A parsed file of settings, with the values that are hidden in it. */
 interface SettingsFile {
   readonly text: string
   readonly path: string
@@ -25,17 +24,13 @@ interface SettingsFile {
   readonly without: readonly DetectionLayer[]
 }
 
-/** Formats a node as JSON, without hidden values and without secrets that the detectors find in the rest. */
 export async function showJson(node: SettingsNode, source: SettingsFile): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
   return scrubDenied(applyEdits(normal.text, edits), source)
 }
 
-/**
- * Returns the file with its comments, but without its secrets: the hidden values, and secrets that detectors find in decoded
- * values or in the other text.
- */
+/** Returns the file with its comments, but without its hidden values and the secrets that the detectors find. */
 export async function showSource(source: SettingsFile): Promise<string> {
   const { text, path, tree, denied, without } = source
   const scalars = scalarsOf(tree)
@@ -62,7 +57,7 @@ function scrubDenied(text: string, { denied }: SettingsFile): string {
   return createScrubber(searchableValues(denied)).scrub(text)
 }
 
-/** Returns every value in the source, in source order. */
+/** Returns the values in source order. */
 function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
   const nodes = new Set<SettingsNode>()
   const visit = (node: SettingsNode): void => {
@@ -86,7 +81,7 @@ function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolea
   return scalar !== undefined && scalar.start < end && key < scalar.start
 }
 
-/** Returns the spans that the detectors find in JSON, without those found only for the name of a value: names are judged already. */
+/** Leaves out the spans found only for the name of a value: names are judged already. */
 async function findInJson({ text, leaves }: Normal, { without }: SettingsFile): Promise<readonly Span[]> {
   const secrets = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(
@@ -134,7 +129,6 @@ function partsInSource({ start, end }: Scalar, parts: readonly string[], text: s
   return spans
 }
 
-/** Span of a value in the JSON, without its quotes. */
 interface Leaf {
   readonly scalar: Scalar
   readonly start: number
@@ -144,11 +138,11 @@ interface Leaf {
 interface Normal {
   readonly text: string
   readonly leaves: readonly Leaf[]
-  /** Spans of names and values, without their quotes, in order: everything except the syntax of JSON. */
+  /** Spans of names and shown values, without their quotes, in order. */
   readonly words: readonly Span[]
 }
 
-/** Writes a node as JSON, indented by two, with the mark for hidden values. Of a repeated key, only the last value is written. */
+/** Writes a node as JSON, with the mark for hidden values. Of a repeated key, only the last value is written. */
 function writeJson(root: SettingsNode, denied: HiddenValues): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []

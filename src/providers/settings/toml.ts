@@ -67,7 +67,7 @@ function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter)
   return { kind: 'table', entries }
 }
 
-/** Whether our result is equal to that of the library: the same names, texts and numbers of members; of other values only the kind counts. */
+/** Whether our result agrees with that of the library in names, texts and numbers of members. */
 function means(value: TomlValue, expected: unknown): boolean {
   if (value instanceof Map) {
     if (typeof expected !== 'object' || expected === null || Array.isArray(expected) || expected instanceof TomlDate)
@@ -91,7 +91,6 @@ function means(value: TomlValue, expected: unknown): boolean {
     : expected instanceof TomlDate && value.writing === 'quoted'
 }
 
-/** Reads a text that is known to be TOML. */
 function readToml(text: string): Table {
   const root: Table = new Map()
   let current = root
@@ -254,7 +253,7 @@ function scalarToJson(lexeme: string): string {
   return jsonNumber(plain) ?? JSON.stringify(lexeme)
 }
 
-/** Returns a date or time as RFC 3339 writes it; `undefined` for any other value. */
+/** Returns a date or time with `T` between both, with seconds, and with `Z` in upper case; `undefined` for any other value. */
 function toRfc3339Time(lexeme: string): string | undefined {
   const [, date, time, seconds = ':00', zone = ''] =
     /^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]|$))?(\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?$/.exec(lexeme) ?? []

@@ -7,7 +7,6 @@ import { defined } from '../../core/kit/object.ts'
  */
 type ValueStyle = 'inside' | 'quoted' | 'plain' | 'block'
 
-/** A value without children, and its position in the source. */
 export interface Scalar {
   readonly kind: 'scalar'
   /** The decoded text, in which secrets are searched. */
@@ -24,7 +23,7 @@ interface List {
   readonly items: readonly SettingsNode[]
 }
 
-/** Names and values in source order. If a name occurs twice, the last value applies. */
+/** If a name occurs twice, the last value applies. */
 export interface Table {
   readonly kind: 'table'
   readonly entries: readonly TableEntry[]
@@ -42,11 +41,10 @@ export interface SettingsTree {
   readonly root: SettingsNode
   /** Settings that were commented out: they are checked for secrets, but are not part of the value. */
   readonly commented?: readonly TableEntry[]
-  /** Lines that this format does not know: their content is unknown, so they are hidden. */
+  /** Lines that this format does not know. They are hidden. */
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Returns the child of a node for one step of a pointer; `undefined` if there is none. */
 export function childOf(node: SettingsNode, step: string): SettingsNode | undefined {
   if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
   if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
@@ -64,11 +62,7 @@ export function createTextScalar(text: string, span: Omit<Scalar, 'kind' | 'text
   return { kind: 'scalar', text, json: JSON.stringify(text), ...span }
 }
 
-/**
- * Parses a JSON pointer (RFC 6901) to its steps.
- *
- * @throws ResourceError `invalid` (reason `parameter`) for a malformed one.
- */
+/** @throws ResourceError `invalid` (reason `parameter`) for a malformed pointer (RFC 6901). */
 export function parsePointer(pointer: string): readonly string[] {
   if (pointer === '') return []
   if (!pointer.startsWith('/'))
@@ -90,7 +84,6 @@ export function parsePointer(pointer: string): readonly string[] {
   return pointer.slice(1).split('/').map(unescapeStep)
 }
 
-/** Decodes one step of a pointer, or its typed beginning: `~1` is `/`, `~0` is `~`. */
 export function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }
@@ -99,11 +92,9 @@ export function escapeStep(step: string): string {
   return step.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Limits of the size and the depth of a configuration file. A larger file is refused before it fills the memory. */
 export interface SettingsLimits {
   /** Maximum size of the file, in bytes. */
   readonly maxBytes: number
-  /** Maximum nesting of lists and tables. */
   readonly maxDepth: number
   /** Maximum number of values, lists and tables, counted as often as aliases repeat them. */
   readonly maxNodes: number
@@ -116,16 +107,14 @@ export interface SettingsFault {
   readonly what: string
   /** Position in the file, in UTF-16 code units from 0. */
   readonly offset: number
-  /** The exceeded limit, if there is one. */
   readonly limit?: number
 }
 
-/** Value that a parser throws. It is no Error, and holds no text of the file: the caller makes the error with the position. */
+/** Value that a parser throws. It is no Error, and holds no text of the file. */
 interface ParseFault {
   readonly fault: SettingsFault
 }
 
-/** Creates the value that a parser throws. */
 export function createParseFault(what: string, offset: number, limit?: number): ParseFault {
   return { fault: { what, offset, ...defined({ limit }) } }
 }
@@ -134,11 +123,10 @@ export function isParseFault(error: unknown): error is ParseFault {
   return typeof error === 'object' && error !== null && 'fault' in error
 }
 
-/** Creates a counter of nodes, which enforces the limits of their number and depth. */
 export function createNodeCounter({ maxDepth, maxNodes }: SettingsLimits) {
   let nodes = 0
   return {
-    /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
+    /** Throws a {@link ParseFault} beyond a limit. */
     enter: (depth: number, offset: number): void => {
       if (depth > maxDepth) throw createParseFault(`It has more than ${maxDepth} levels.`, offset, maxDepth)
       if (++nodes > maxNodes) throw createParseFault(`It has more than ${maxNodes} values.`, offset, maxNodes)

@@ -111,7 +111,6 @@ function refuseVersions(text: string): void {
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => SettingsNode
 
-/** Creates a reader that converts the nodes of one document to our own. */
 function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
   const anchors = new Map<string, SettingsNode>()
   /** The text that each node with an anchor has as a key, by the anchor. */
@@ -221,6 +220,6 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
       json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
       ...span,
     }
-  // A tag such as !!binary would change the value, so the source text is used.
+  // A tag may change the value, so the source text is used.
   return createTextScalar(text.slice(start, end).includes('\n') ? source : text.slice(start, end), span)
 }

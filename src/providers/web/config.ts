@@ -23,7 +23,6 @@ const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   ),
 })
 
-/** Description of a resource that a configuration names. */
 export const descriptionShape = {
   title: text.optionalKey('The title, for people.'),
   description: text.optionalKey('A description, for people and models.'),
@@ -36,7 +35,6 @@ export const descriptionShape = {
   audience: z.array(z.enum(['user', 'assistant'])).optionalKey('The audience: people, models or both.'),
 }
 
-/** The options of a mount whose provider is `web`. */
 const webShape = {
   url: httpUrl.optionalKey('The URL of the pages. By default the address of the mount, if it is an http or https URL.'),
   pages: z
@@ -68,14 +66,12 @@ const webShape = {
   ...documentsShape,
 }
 
-/** Checks that a mount names at least one page. */
 function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, context: z.RefinementCtx): void {
   if (pages.length > 0 || match !== undefined || llms !== undefined) return
   const fix = 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".'
   createRefuser(context)('pages', 'The mount has none of "pages", "match" and "llms", so it serves no page.', fix)
 }
 
-/** Fault of a mount whose address is not a web address, and that has no `url`. */
 const noUrl = 'The mount needs "url", because its address is not an http or https URL.'
 
 export const source = defineSourceSchema({
@@ -97,13 +93,11 @@ export const source = defineSourceSchema({
   },
 })
 
-/** Returns the provider options for access to a web server. */
 export function originOptions(options: OptionsOf<typeof webAccessShape>) {
   const { redirects, allowAddresses, insecure, types, maxBytes, timeout } = options
   return defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout })
 }
 
-/** Opens the pages that a mount names, as documents. */
 export const open: OpenSource<typeof source> = async (options, { address, documents }) => {
   const { pages = [], llms, match, fetch, poll } = options
   const url = options.url ?? parseAddress(address).text

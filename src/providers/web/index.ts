@@ -43,13 +43,11 @@ const listMs = 60_000
 /** Time until a list that could not be fetched again is tried once more, in milliseconds. */
 const retryMs = 5000
 
-/** Maximum number of pages fetched concurrently. */
 const atOnce = 4
 
 /**
- * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages, and those in the list `llms`;
- * pages that `match` matches can be read, too. A page is fetched only for a request of the page, or when `poll` checks the listed pages; the
- * list, when it is needed.
+ * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages, and those in the list `llms`; pages
+ * that `match` matches can be read, too.
  *
  * @throws ResourceError `invalid` for an invalid option.
  */
@@ -153,7 +151,6 @@ export function web(options: WebOptions): Provider {
   return polled(provider, { intervalMs: poll, look: (signal) => look({ principal: watcher, signal }) })
 }
 
-/** Creates the list of the pages that an `llms.txt` names, together with the named ones. */
 function createPageList(
   load: ReturnType<typeof createFetch>['fetch'],
   { base, llms, pages }: { readonly base: HttpUrl; readonly llms: string; readonly pages: readonly LinkedPage[] },
@@ -162,12 +159,11 @@ function createPageList(
   /** The number of the last load of the list, and that of the first load whose result may be cached. */
   let [startedAt, newest] = [0, 0]
   return {
-    /** Causes the list to be loaded again before it is used. */
     renew: () => {
       newest = startedAt + 1
       if (cachedTable !== undefined) cachedTable = { ...cachedTable, until: 0 }
     },
-    /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
+    /** A list that cannot be fetched again stays unchanged. */
     table: async (signal: AbortSignal, fresh: boolean): Promise<PageTable> => {
       if (cachedTable !== undefined && !fresh && performance.now() < cachedTable.until) return cachedTable.table
       const url = httpUrlBelow(base, encodePath(llms))

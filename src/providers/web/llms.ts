@@ -4,7 +4,6 @@ import type { Description } from '../../core/provider.ts'
 
 export type LinkedPage = Description & { readonly path: string }
 
-/** Maximum number of pages that one list may name. */
 const maxPages = 10_000
 
 /** A link of the list: `- [title](url): description`. Its parts are bounded, so that no line takes long to match. */
@@ -34,7 +33,6 @@ export function parseLlmsTxt(text: string, at: HttpUrl, base: HttpUrl): readonly
   return [...pages.values()]
 }
 
-/** Returns the path of a link below the base; undefined when it leads elsewhere. */
 function linkPath(target: string, at: HttpUrl, base: HttpUrl): string | undefined {
   try {
     const url = resolveHttpUrl(at, target)
@@ -47,7 +45,7 @@ function linkPath(target: string, at: HttpUrl, base: HttpUrl): string | undefine
     const isPlain = segments.length === path.split('/').length && isPath(path)
     return isPlain && formatHttpUrl(url) !== formatHttpUrl(at) ? path : undefined
   } catch {
-    // The target is not a valid http or https URL.
+    // The target is not a valid URL of a page.
     return undefined
   }
 }
