@@ -89,7 +89,7 @@ describe('a mount with an allow-list of metrics', () => {
     for (const suffix of ['', '?as=chart', '?as=csv', '?match={job="x"}']) {
       const absent = await failureOf(`series/absent_total${suffix}`)
       expect(absent).toContain('not-found')
-      for (const segment of ['canary_total', 'U__canary_2F_up', 'up.canary'])
+      for (const segment of ['canary_total', 'U__canary_2f_up', 'up.canary'])
         expect((await failureOf(`series/${segment}${suffix}`)).replaceAll(segment, 'absent_total')).toBe(
           absent.replaceAll(segment, 'absent_total'),
         )

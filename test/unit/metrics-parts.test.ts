@@ -106,11 +106,11 @@ describe('the path segment for the name of a metric', () => {
 
   test('is escaped as in Prometheus if the name cannot be a segment', () => {
     expect(['a/b', '..', 'U__x', 'a\nb', 'x/_'].map(metricSegment)).toEqual([
-      'U__a_2F_b',
-      'U___2E__2E_',
+      'U__a_2f_b',
+      'U___2e__2e_',
       'U__U____x',
-      'U__a_A_b',
-      'U__x_2F___',
+      'U__a_a_b',
+      'U__x_2f___',
     ])
     expect(['', 'x'.repeat(2000), '\ud800'].map(metricSegment)).toEqual([undefined, undefined, undefined])
   })

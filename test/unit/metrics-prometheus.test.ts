@@ -372,7 +372,7 @@ describe('a completion of metrics', () => {
   }
 
   test.each([
-    ['metric', 'up', ['up', 'uptime_seconds', 'U__a_2F_up']],
+    ['metric', 'up', ['up', 'uptime_seconds', 'U__a_2f_up']],
     ['metric', 'zz', []],
     ['as', 'c', ['csv', 'chart']],
     ['start', '-1', ['-15m', '-1h', '-12h', '-1d']],

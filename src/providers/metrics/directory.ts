@@ -101,15 +101,15 @@ const mark = 'U__'
 
 /**
  * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it
- * is escaped: `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its code
- * point (the "value encoding" of Prometheus, but with upper-case digits). Undefined: no path can hold the name.
+ * is escaped by the "value encoding" of Prometheus: `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2f_`
+ * for any other character, by its code point. Undefined: no path can hold the name.
  */
 export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined
   if (!name.startsWith(mark) && segmentFault(name) === undefined) return name
   const escaped = Array.from(name, (character) => {
     if (/[A-Za-z0-9:]/.test(character)) return character
-    return character === '_' ? '__' : `_${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}_`
+    return character === '_' ? '__' : `_${(character.codePointAt(0) ?? 0).toString(16)}_`
   })
   return mark + escaped.join('')
 }
@@ -119,7 +119,7 @@ export function decodeMetricName(segment: string): string | undefined {
   if (!segment.startsWith(mark)) return metricSegment(segment) === segment ? segment : undefined
   const name = segment
     .slice(mark.length)
-    .replace(/__|_([0-9A-F]{1,6})_/g, (_, hex?: string) => (hex === undefined ? '_' : character(hex)))
+    .replace(/__|_([0-9a-f]{1,6})_/g, (_, hex?: string) => (hex === undefined ? '_' : character(hex)))
   return metricSegment(name) === segment ? name : undefined
 }
 
