@@ -72,7 +72,10 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
       'accept this value of the Host header: a host with its port, unless the port is 80 or 443 (repeatable)',
       addHost,
     )
-    .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
+    .option(
+      '--tokens <file>',
+      'over HTTP, serve only callers with a token: of this file (see hikidashi token) or of the configured issuers',
+    )
     .option('--insecure', 'serve other machines without authentication')
     .addOption(
       new Option('--only <part>', 'serve only the files of the folders, without hikidashi.json').choices(['files']),

@@ -29,7 +29,10 @@ const [maxPages, maxWords] = [12, 16]
 
 const searchInput = objectSchema(['query'], {
   query: { type: 'string', description: 'Words to find, in any language.' },
-  limit: limitSchema(limits.otherwise, limits.most),
+  limit: {
+    ...limitSchema(limits.otherwise, limits.most),
+    description: `About the number of results to return. By default ${limits.otherwise}.`,
+  },
   mount: { type: 'string', description: 'Only in this mount: an address that browse_directory shows.' },
   mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
   path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },

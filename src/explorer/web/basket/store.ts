@@ -52,7 +52,7 @@ export function startBasket(): void {
   const name = connection.peek()?.server.name ?? ''
   if (basket.peek().length === 0) basket.value = parseStoredBasket(readStoredText(basketKey(name)))
   effect(() => storeText(basketKey(name), formatStoredBasket(basket.value)))
-  effect(() => storeText(settingsKey, JSON.stringify(basketSettings.value)))
+  effect(() => storeText(settingsKey, JSON.stringify({ ...basketSettings.value, purpose: undefined })))
   effect(takePicks)
   effect(countWhatIsNew)
   watchPicked()
