@@ -9,10 +9,9 @@ import type { Finding } from './problem.ts'
 import { clientsSchema } from './schema.ts'
 import { postPath } from './writing.ts'
 
-/** A finding about a key, or about its value. */
 type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 
-/** Converts an issue of the schema library to findings, with their paths in the document. */
+/** An issue may be several findings, such as one for each unknown key. */
 export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
@@ -59,7 +58,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Finds mounts whose addresses overlap with the overview of the server, unless the overview is turned off. */
+/** Finds mounts whose addresses overlap with the overview of the server. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
@@ -88,7 +87,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is not a search. */
+/** Returns the name of the option with the mounts that a search covers; `undefined` for a mount that is no search. */
 export function searchOption(mount: unknown): string | undefined {
   return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
 }
@@ -118,7 +117,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   })
 }
 
-/** Finds addresses in client profiles at which nothing is mounted. A client with no other address would see empty lists. */
+/** Finds addresses in client profiles at which nothing is mounted. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clientsSchema.safeParse(memberOf(config, 'clients'))
   const addressTexts = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
@@ -148,7 +147,7 @@ const requirements = {
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
 
-/** Finds what prevents a configuration with `replicas` from running: missing members, and webhooks. */
+/** Finds missing members, and webhooks, in a configuration with `replicas`. */
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []
