@@ -54,8 +54,7 @@ function bashWords([line = '', point, breaks = '']: readonly string[]) {
     try {
       const words = splitCommand(typed + end, 'linux').slice(1)
       return { words: /\s$/.test(typed) && end === '' ? [...words, ''] : words, breaks }
-    } catch {
-    }
+    } catch {}
   return { words: [''], breaks }
 }
 
