@@ -35,7 +35,7 @@ function createFileOutput(io: Io) {
 
 type Define = (command: Command, io: Io) => void
 
-/** The commands, by name. The module of a command is loaded when the command is used. */
+/** The module of a command is loaded when the command is used. */
 export const commands: Readonly<Record<string, readonly [summary: string, load: () => Promise<Define>]>> = {
   serve: [
     'serve folders, or the mounts of a configuration, to MCP clients',

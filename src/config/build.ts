@@ -180,7 +180,6 @@ async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBound
   return (bounds) => lazyLongResults(store, bounds)
 }
 
-/** The source of a mount is surveyed once, for all callers that need the result. */
 function refinedOnce(planned: PlannedMount): PlannedMount {
   const { refine } = planned
   if (refine === undefined) return planned

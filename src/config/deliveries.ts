@@ -6,7 +6,6 @@ import type { LazyStore } from '../providers/source.ts'
 const collection = 'deliveries'
 /** How long deliveries are kept, in milliseconds, and how many. */
 const bounds = { age: 7 * 24 * 3_600_000, rows: 10_000 }
-/** Number of writes after which old deliveries are removed. */
 const writesPerEviction = 1000
 /** Of deliveries that wait for the store. Further ones are not recorded. */
 const maxWaiting = 1000
@@ -41,7 +40,6 @@ export function createDeliveries(store: LazyStore, log: Log) {
       const deliveryRows = await rows.list({ newest: true, limit, values: true, ...query })
       return deliveryRows.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
     },
-    /** Waits until the deliveries are written. */
     close: async (): Promise<void> => void (await last),
   }
 }

@@ -10,9 +10,7 @@ import type { PlannedMount } from './plan.ts'
 const collection = 'read-texts'
 /** Limits of the kept texts: their number, their compressed bytes, and their age in milliseconds. */
 const bounds = { rows: 4000, bytes: 64 * 1024 * 1024, age: 7 * 24 * 3_600_000 }
-/** Number of writes after which the limits are applied. */
 const putsPerEviction = 50
-/** Of an inflated text. */
 const maxTextBytes = 64 * 1024 * 1024
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
@@ -38,7 +36,6 @@ export function createTextHistory(
         if (row === undefined) return undefined
         return (await inflate(row.value, { maxOutputLength: maxTextBytes })).toString('utf16le')
       } catch (error) {
-        // Without the store, the text is unknown.
         if (isResourceError(error)) return undefined
         throw error
       }

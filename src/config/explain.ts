@@ -30,7 +30,6 @@ function toZod(schema: Schema<unknown>): z.ZodType {
   return zodType
 }
 
-/** Converts the schemas in an argument. */
 function withZod(argument: unknown): unknown {
   if (Array.isArray(argument)) return argument.map(withZod)
   if (typeof argument !== 'object' || argument === null || argument instanceof RegExp) return argument

@@ -58,7 +58,6 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Finds mounts whose addresses overlap with the overview of the server. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
@@ -117,7 +116,6 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   })
 }
 
-/** Finds addresses in client profiles at which nothing is mounted. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clientsSchema.safeParse(memberOf(config, 'clients'))
   const addressTexts = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
@@ -141,7 +139,6 @@ function isAddress(text: string): boolean {
   }
 }
 
-/** The members that replicas must share, and how to write each. */
 const requirements = {
   store: 'Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',

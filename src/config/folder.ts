@@ -9,13 +9,12 @@ import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfigName, stateFolder } from './state-folder.ts'
 
-/** Advice for a path that is not of the expected kind. */
 const remedies = {
   file: 'Name a file instead.',
   folder: 'Name the folder that contains it. In a mount of files, "include" can then name the file.',
 }
 
-/** Checks that a file or a folder exists. @param key The path of the key to which the findings belong. */
+/** @param key The path of the key to which the findings belong. */
 export async function pathExistenceFindings(
   kind: 'file' | 'folder',
   path: string,
@@ -52,7 +51,6 @@ export function defaultStoreFile(
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }
 
-/** The sources in a folder, recognized by names. */
 export interface FolderSources {
   /** Names of the direct children; empty for a git directory. */
   readonly names: readonly string[]
@@ -66,9 +64,7 @@ export interface FolderSources {
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean
-  /** Usual folders of prompts that exist. */
   readonly prompts: readonly string[]
-  /** Usual folders of skills that exist. */
   readonly skills: readonly string[]
 }
 
@@ -77,7 +73,7 @@ const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 /** Folders in which coding agents look for skills. */
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
-/** Examines the names at the top of a folder, and the usual folders of prompts and skills. Rejects like `readdir`. */
+/** Rejects like `readdir`. */
 export async function inspectFolder(folder: string): Promise<FolderSources> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = compileFormatRules({})

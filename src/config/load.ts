@@ -171,7 +171,6 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
   return { sources, modules, findings }
 }
 
-/** Replaces the name of a source from outside by the URL of its module. */
 function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, string>): ConfigFile['mounts'] {
   if (modules.size === 0) return mounts
   const entries = Object.entries(mounts).map(([address, mount]) => [
@@ -196,7 +195,6 @@ function missingFileProblem(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Finds missing folders and files, also of mounts with other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,
@@ -217,7 +215,6 @@ async function absences(
   return (await Promise.all(examinations)).flat()
 }
 
-/** The files and folders that a mount needs, if their names are valid. */
 function pathsOf(mount: unknown, schemas: MountSchemas) {
   const { needs = {}, shape = {} } = schemas.sourceOf(mount) ?? {}
   return Object.entries(needs).flatMap(([key, kind]) => {
@@ -237,7 +234,6 @@ function auditFindings(
   return address === undefined ? [] : [servedFileFinding(['audit', 'file'], 'The audit log', address)]
 }
 
-/** Finds faults that only the source of a mount can detect. */
 async function sourceFindings(
   mounts: ReadonlyMap<string, unknown>,
   schemas: MountSchemas,

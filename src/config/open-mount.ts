@@ -35,7 +35,6 @@ export async function openMount(planned: PlannedMount, mountSettings: MountSetti
   }
 }
 
-/** The log names the mount in each event. */
 function withMountLog({ address }: PlannedMount, settings: MountSettings): MountSettings {
   return { ...settings, log: (level, message, fields) => settings.log(level, message, { mount: address, ...fields }) }
 }
@@ -89,7 +88,6 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
   return withReplicas(provider, config, { address: planned.address, changes })
 }
 
-/** The mount has the limits and access rules of its configuration. */
 function mountOf({ address, aliases, config }: PlannedMount, provider: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
@@ -192,7 +190,6 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
 
 type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>
 
-/** Adds the document wrappers to a provider, as its mount configures them. */
 async function withDocuments(
   provider: Provider,
   options: DocumentOptions,

@@ -24,12 +24,10 @@ export interface OverviewSources {
   readonly compareIntervalMs?: number
 }
 
-/** Of the overview. */
 const maxRows = 200
-/** How long the overview waits for the progress of the indexes, in milliseconds. */
+/** How long the overview waits for the progress of the indexes. */
 const statusTimeoutMs = 1000
 
-/** The facts of one mount that a principal may see. */
 interface OverviewRow {
   readonly mount: PlannedMount
   readonly address: string
@@ -63,7 +61,6 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
   ].join('\n')
 }
 
-/** Returns the mounts in which a principal may see something. */
 async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly OverviewRow[]> {
   const catalog = opened()
   return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
@@ -103,7 +100,6 @@ async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, 
   return new Map(statuses.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
 }
 
-/** Returns `undefined` when the progress fails or does not arrive in time. */
 async function withinTime(status: Promise<FeedStatus | undefined>): Promise<FeedStatus | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => {
@@ -123,7 +119,6 @@ function writeRow(row: OverviewRow): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** The title may be empty. The kind is that of the data. */
 function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
   return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: mountNoun(config) }
 }
@@ -169,7 +164,6 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
-/** A Markdown list, with addresses of this server as examples. */
 function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => isSearch(mount.config))
   const files = rows.find(({ mount }) => servesFiles(mount.config))
@@ -185,7 +179,6 @@ function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }
 
-/** Of `/llms.txt`. */
 const maxMounts = 1000
 
 /**

@@ -27,7 +27,7 @@ const resource: Resource = {
 /** The overview depends on the caller, and changes when a mount is opened or indexed. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 
-/** Of spellings of the overview's URI that one client may subscribe to. */
+/** One client may subscribe to this number of spellings of the overview's URI. */
 const maxSpellings = 16
 
 /**
@@ -151,7 +151,6 @@ function createOverviewWatch(textFor: (principal: Principal) => Promise<string>,
   }
 }
 
-/** The subscription also accepts the URI of the overview. */
 function withOverviewUpdates(
   inner: Subscription,
   watchOverview: (tell: () => void) => Promise<() => void>,
@@ -202,7 +201,6 @@ function withOverviewUpdates(
 
 /** Further mounts are counted by kind. */
 const maxNamed = 5
-/** In words and in characters. */
 const maxTitle = { words: 4, length: 40 }
 /** The same as `[\p{Cc}\u2028\u2029]+`, but Node compiles it faster, at every start. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]+/g

@@ -19,7 +19,6 @@ import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
 
-/** A mount that is not open yet. */
 export interface PlannedMount {
   readonly address: string
   /** Other spellings of the address, if it is the path of a folder that is reached through a symbolic link. */
@@ -36,7 +35,6 @@ export interface PlannedMount {
   readonly refine?: () => Promise<MountConfig>
 }
 
-/** Keeps the order of the configuration. */
 export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Config): readonly PlannedMount[] {
   const confined =
     isTrusted && linkedRoots ? undefined : ({ symlinks: linkedRoots ? 'beneath' : 'deny', outside: isTrusted } as const)
@@ -129,7 +127,6 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   }
 }
 
-/** Whether the provider of a mount has `watch` when it is open. */
 export function reportsChanges(config: MountConfig): boolean {
   return methodsOf(config).watch
 }
@@ -152,7 +149,6 @@ export function hasTools(config: MountConfig): boolean {
   return methodsOf(config).tools === true
 }
 
-/** Whether somebody may write into one of these mounts. */
 export function hasWriters(mounts: readonly PlannedMount[]): boolean {
   return mounts.some(({ config }) => (mountSource(config).writers?.(config) ?? []).length > 0)
 }
@@ -239,7 +235,6 @@ export function withMountedSkills(views: ViewFactory, mounts: readonly PlannedMo
   }
 }
 
-/** Returns the directories of a mount that are searched for skills. */
 function rootsOf(address: string, config: MountConfig): readonly string[] {
   const skills = 'skills' in config ? config.skills : undefined
   if (skills === undefined || skills === false) return []
@@ -247,7 +242,6 @@ function rootsOf(address: string, config: MountConfig): readonly string[] {
   return skills === true ? [mounted.text] : [skills].flat().map((path) => formatUri(mounted, String(path)))
 }
 
-/** A view that reads hikidashi's own skills at their address, and everything else as before. */
 function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
@@ -257,7 +251,6 @@ function withOwn(view: View, own: () => Promise<View>): View {
   }
 }
 
-/** Loads the code of skills, and creates the catalog of hikidashi's own. */
 async function openSkills(below: readonly string[], log: Log) {
   const [{ createCatalog }, { createDigests, ownSkillsAddress, ownSkillsProvider, skillsOf }] = await Promise.all([
     import('../core/catalog.ts'),

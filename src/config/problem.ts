@@ -9,9 +9,7 @@ export interface ConfigProblem {
   readonly column: number
   /** The path of the key, such as `mounts["file:///docs"].root`; empty if the problem is about the file as a whole. */
   readonly key: string
-  /** The fault, in one sentence. */
   readonly message: string
-  /** The remedy, in one sentence or more. */
   readonly fix: string
 }
 

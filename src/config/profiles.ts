@@ -38,13 +38,11 @@ interface Profile {
   readonly note?: string
 }
 
-/** For a client whose list is cut. */
 function noteOf({ most, pages }: { readonly most?: number | undefined; readonly pages?: number | undefined }): string {
   const extent = most === undefined ? `${pages} pages of` : `the ${most} most important`
   return `Your list holds ${extent} resources at most; search and templates reach the others.`
 }
 
-/** The profile of a client depends on its name and version. */
 export function createProfileFinder(
   config: ClientsConfig | undefined,
   catalog: Pick<Catalog, 'narrowed'>,
@@ -58,7 +56,6 @@ export function createProfileFinder(
     isVersion: profile.version === undefined ? () => true : matcher([profile.version].flat()),
   }))
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
-  // One entry for a combination of a known host, a configured profile and a choice of tools.
   const profilesByKey = new Map<string, Profile>()
   const profileWith = (host: number, at: number, tools: boolean, chatgpt: boolean): Profile => {
     const key = `${host} ${at} ${tools} ${chatgpt}`

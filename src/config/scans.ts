@@ -24,7 +24,6 @@ interface ScanSettings {
   readonly store?: LazyStore
 }
 
-/** Limits of the collection with results of OCR. */
 const collection = 'ocr'
 const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 
@@ -55,7 +54,6 @@ function createPictureReader(languages: readonly string[]): PictureReader {
   }
 }
 
-/** Keeps results in the store, without secrets. */
 function createKept({ open }: LazyStore, way: string, { redact, through, scrubber }: ScanSettings): KeptScans {
   const rowOf = (key: string) =>
     createHash('sha256')

@@ -29,7 +29,6 @@ export type MountConfig = MountOptions & { readonly provider: string; readonly [
 /** The schema of a source that is known only at run time. */
 type AnySchema = SourceSchema<z.Shape>
 
-/** These options have no effect beyond reading. */
 const commonRules = {
   ...withoutEffects('title description link access scopes cache poll limits'),
 } as const satisfies EffectRules<z.output<z.Members<typeof mountShape>>>

@@ -10,7 +10,6 @@ import { type ConfigEnvironment, storeSchema } from './store.ts'
 /** Cursors of these secrets are accepted at the same time. */
 const maxSecrets = 4
 
-/** In bytes. */
 const minSecretBytes = 16
 
 /** The first secret seals new cursors. Any of them opens cursors. */
@@ -18,7 +17,6 @@ const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], 
   error: ({ input }) => secretRefusal(input),
 })
 
-/** Keeps the order of the configuration. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: ConfigEnvironment) {
   const values: string[] = []
   const findings: Finding[] = []
@@ -77,7 +75,6 @@ const profile = z.strictObject({
     ),
 })
 
-/** Tools for clients, and profiles by the names of clients. */
 export const clientsSchema = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])
@@ -242,7 +239,6 @@ export function configSchemaOf(mount: z.Schema<MountConfig>) {
   return z.strictObject({ $schema, name, instructions, mounts: createMountsSchema(mount), ...others })
 }
 
-/** @param outside Sources from outside, besides those of hikidashi. */
 export async function loadConfigSchema(outside?: OutsideSources) {
   return configSchemaOf((await loadMountSchemas(undefined, outside)).mount)
 }

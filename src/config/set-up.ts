@@ -7,9 +7,9 @@ import { type PlannedMount, planFolders } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { DocumentSurvey } from './survey.ts'
 
-/** Paths in the configuration of the mount are relative to the folder. */
 export interface SetUpMount {
   readonly address: string
+  /** Paths are relative to the folder. */
   readonly config: MountConfig
   /** Whether the search of the folder covers it. */
   readonly searched?: boolean
@@ -101,7 +101,6 @@ export function createSearchMount(name: string, mounts: readonly SetUpMount[]): 
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
 
-/** README and documentation have priority. */
 function filesConfig(title: string, names: readonly string[], documents: DocumentSurvey | undefined): MountConfig {
   const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
   const docs = names.find((name) => /^docs?$/i.test(name))

@@ -41,7 +41,6 @@ export const storeSchema = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove these keys.') },
   )
 
-/** The folder and the environment from which secrets are read, and the served folders. */
 export interface ConfigEnvironment {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>

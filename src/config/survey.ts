@@ -15,12 +15,10 @@ type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 export interface DocumentSurvey {
   /** Language of the texts that are not in UTF-8, or several languages; `undefined` if none was recognized. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
-  /** Whether a document exists in several languages. */
   readonly translations: boolean
   readonly frontMatter: boolean
 }
 
-/** Contents of a folder for which `init` writes mounts. */
 export interface FolderSurvey extends FolderSources, DocumentSurvey {
   /** The variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
@@ -80,7 +78,6 @@ export async function surveyFolder(folder: string): Promise<FolderSurvey> {
   }
 }
 
-/** Returns the name of a variable that holds the URL of a database, `DATABASE_URL` before another. */
 function postgresIn(dotenv: Buffer): string | undefined {
   const names = Object.entries(parseEnv(dotenv.toString()))
     .filter(([name, value]) => /^[A-Z][A-Z0-9_]*$/.test(name) && /^postgres(?:ql)?:\/\//.test(value ?? ''))
@@ -99,7 +96,6 @@ export async function findSqliteFiles(folder: string): Promise<readonly string[]
   return paths
 }
 
-/** Returns paths in the folder, beginning with those near its top. */
 async function findFiles(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const paths: string[] = []
   let level: readonly string[] = ['']
@@ -133,16 +129,13 @@ async function listDirectory(folder: string, directory: string) {
   return { directory, entries }
 }
 
-/** Number of files and folders that are read at a time. */
 const readAtATime = 16
 
-/** Yields the results in order. */
 async function* severalAtATime<T, R>(items: readonly T[], act: (item: T) => Promise<R>): AsyncGenerator<R> {
   for (let at = 0; at < items.length; at += readAtATime)
     yield* await Promise.all(items.slice(at, at + readAtATime).map(act))
 }
 
-/** Returns an empty buffer for a file that cannot be read. */
 async function startOf(folder: string, path: string): Promise<Buffer> {
   return (await readFileStart(folder, path, sampleBytes)) ?? Buffer.alloc(0)
 }

@@ -31,7 +31,6 @@ const recordSchema = z.object({
   at: z.string(),
 })
 
-/** This user trusts a configuration with one content. */
 type TrustRecord = z.output<typeof recordSchema>
 
 /** The folder of the trust records: one file for each path and content. */
@@ -56,7 +55,6 @@ function recordName(file: string, sha256: string): string {
   return `${sha256Hex(`${file}\0${sha256}`)}.json`
 }
 
-/** Whether this user trusts a configuration with this content. */
 export async function isTrustedConfig(file: string, content: Uint8Array, env: Env = process.env): Promise<boolean> {
   const path = await trustedPath(file).catch(() => undefined)
   if (path === undefined) return false
@@ -65,10 +63,7 @@ export async function isTrustedConfig(file: string, content: Uint8Array, env: En
   return record?.file === path && record.sha256 === sha256
 }
 
-/**
- * Records that this user trusts a configuration with this content.
- * @throws the system error if the state folder cannot be written
- */
+/** @throws the system error if the state folder cannot be written */
 export async function recordTrust(file: string, content: Uint8Array, env: Env = process.env): Promise<TrustRecord> {
   const record = { file: await trustedPath(file), sha256: sha256Hex(content), at: new Date().toISOString() }
   const folder = recordsFolder(env)
@@ -132,7 +127,6 @@ export interface WithheldPart {
   /** The address of a mount, or the name of a setting such as `audit`. */
   readonly name: string
   readonly part: 'mount' | 'setting'
-  /** The effects for which the part is withheld. */
   readonly effects: readonly Effect[]
 }
 
@@ -183,7 +177,6 @@ function mountOf(
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
-/** Finds searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, absentMounts: ReadonlySet<string>): readonly WithheldPart[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const over = searchedBy(value)

@@ -6,14 +6,12 @@ import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { JsonObject, PostEndpoint, RecordStore, StoreOutcome, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
-/** A mount that can be written to. */
 export interface WritableMount extends Mount {
   readonly provider: Provider & RecordStore
   /** The roles that may write. If there are none, nobody may. */
   readonly writers: readonly string[]
 }
 
-/** The tools that write into a catalog, and the paths that accept posts. */
 export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
   /**
@@ -23,9 +21,7 @@ export interface WriteAccess {
   postingAt(path: string, principal: Principal): PostEndpoint | undefined
 }
 
-/** Prefix of the paths that accept posts. */
 export const postPathPrefix = '/results/'
-/** In one post. */
 const mostAtOnce = 100
 
 /** Returns `undefined` if nobody may write. */

@@ -1,8 +1,8 @@
 /**
  * Builds the schemas of the configuration, with functions and methods of zod 4 (https://zod.dev) under the same names,
  * and `optionalKey`, which combines two of them.
- * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod takes
- * longer than starting Node. `config/explain.ts` makes the same schema with zod when a value was refused, to say why.
+ * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and
+ * building its schemas is slow, so `config/explain.ts` does that when a value was refused, to say why.
  */
 import { isObject } from '../core/kit/object.ts'
 import type {
@@ -39,7 +39,6 @@ interface Facts {
   readonly value?: unknown
   readonly options?: readonly Schema<unknown>[]
   readonly isOptional?: true
-  /** For a missing key. */
   readonly fallback?: { readonly value: unknown }
 }
 

@@ -5,7 +5,7 @@ import * as z from './builder.ts'
 import { refusal } from './refusals.ts'
 import { parseDuration, parseListenAddress, parseSize } from './values.ts'
 
-/** Messages of refusals name the fault and the fix. */
+/** Schemas of the kinds of value in a configuration. The refusals name the fault and the fix. */
 
 export const text = z.string().min(1)
 

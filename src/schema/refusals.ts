@@ -19,7 +19,6 @@ export function partsOfRefusal(text: string): { readonly message: string; readon
   return { message, fix }
 }
 
-/** The types of JSON values and of their schemas, in words. */
 export const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',

@@ -42,7 +42,6 @@ type Rule<Value> = 'none' | ((value: Value, context: EffectContext) => readonly 
  */
 export type EffectRules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
-/** The union of the names in a text, separated by single spaces. */
 type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
 
 /** @param names The names of options, separated by single spaces. */
@@ -82,12 +81,10 @@ export function secretEffects(value: unknown, { folder }: EffectContext): readon
   })
 }
 
-/** For an option that names a program. */
 export function programEffects(value: string): readonly Effect[] {
   return [{ kind: 'starts', what: value }]
 }
 
-/** For an option that names a service. */
 export function serviceEffects(value: string): readonly Effect[] {
   return [{ kind: 'sends', what: value }]
 }

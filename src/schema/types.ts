@@ -1,5 +1,3 @@
-/** The types of the schemas that `builder.ts` makes. */
-
 export type ParseResult<Output> =
   | { readonly success: true; readonly data: Output }
   | { readonly success: false; readonly data?: undefined }

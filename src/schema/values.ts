@@ -1,4 +1,7 @@
-/** In milliseconds. */
+/**
+ * Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and
+ * secrets.
+ */
 import { lstatSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -93,7 +96,6 @@ export function parseListenAddress(value: string | number): ListenAddress | unde
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
 }
 
-/** The name of an environment variable, or the path of a file. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 /** A secret, or the reason why there is none, which does not repeat the secret. */

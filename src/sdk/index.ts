@@ -241,7 +241,6 @@ interface SdkRequest {
   readonly params?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Has the members of both versions of the SDK. */
 interface SdkContext {
   readonly signal?: AbortSignal
   readonly authInfo?: unknown

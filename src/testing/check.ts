@@ -148,7 +148,6 @@ function boundsOf(options: CheckOptions): RunBounds {
   }
 }
 
-/** Returns one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${formatValue(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
@@ -199,7 +198,6 @@ async function quiet(): Promise<ReadonlyMap<string, number>> {
   }
 }
 
-/** By kind. */
 function resources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -226,7 +224,6 @@ export interface Framework {
   readonly test: (name: string, body: () => Promise<void>) => unknown
 }
 
-/** A provider to check, made fresh for the suite. */
 export interface Subject {
   readonly provider: Provider
   /** The expected entries are required: an empty listing would keep the other promises. */

@@ -23,7 +23,6 @@ export interface ListedEntries {
   readonly directories: readonly string[]
 }
 
-/** Walks the listing once, and checks each entry by itself and against the one before it. */
 export async function checkEntries(run: ProviderRun): Promise<ListedEntries | undefined> {
   const entries: Entry[] = []
   const directories = new Set<string>()
@@ -153,14 +152,11 @@ async function compareRest(
   if (end === 'ended' && index < rest.length) run.fail(promise, `${call} ended before this path`, rest[index])
 }
 
-/** In a completion (MCP). */
 const maxValues = 100
-/** In milliseconds, until the check aborts a watch. */
 const watchingMs = 20
 /** Of buffered entries or changes (a page) that a listing or watch may still yield. */
 const maxAfterAbort = 1000
 
-/** Compiles the templates, and completes their variables. */
 export async function checkTemplates(run: ProviderRun): Promise<void> {
   const { provider } = run
   if (provider.templates === undefined) return
@@ -257,7 +253,6 @@ export async function checkWatch(run: ProviderRun): Promise<void> {
   run.fail('watch-ends', `it yielded more than ${maxAfterAbort} changes after the abort`)
 }
 
-/** Calls methods with an aborted signal, and aborts a listing midway. */
 export async function checkAborts(run: ProviderRun, entries: ListedEntries): Promise<void> {
   const { provider } = run
   const path = entries.entries[0]?.path

@@ -48,7 +48,6 @@ export async function checkReading(run: ProviderRun, entry: Entry, expected: Exp
   if (wholes.length === 1 && !partial && !run.broken('read-size')) await checkRanges(run, path, own)
 }
 
-/** Checks the facts that the content states about itself. */
 function checkContent(run: ProviderRun, path: string, { content, bytes }: CollectedContent): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)

@@ -45,7 +45,6 @@ const maxHangs = 3
 /** Thrown to end a run early, with the problems found so far. */
 export const runEnded = Symbol('given up')
 
-/** Result of a call that exceeds its time-out. */
 export const timedOut = Symbol('late')
 
 export function createRun(provider: Provider, bounds: RunBounds) {
@@ -174,7 +173,6 @@ export function sample<T>(items: readonly T[], count: number): readonly T[] {
 const mimeType =
   /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))*$/
 
-/** The latest time that a `Date` can hold. */
 const lastTimeMs = 8.64e15
 
 type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
@@ -197,7 +195,6 @@ export function metadataFaults(facts: Facts): readonly string[] {
   return faults
 }
 
-/** Returns one phrase for each fault. */
 export function contentFaults(facts: ContentMetadata): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]

@@ -65,7 +65,6 @@ interface AccessReport {
   /** The rule that decided, and its index, from 0. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
-  /** Why the mount leaves the path out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
   /** How much of a directory the access rules let the caller see, whether or not the directory exists. */
   readonly below?: 'all' | 'some' | 'none'
@@ -110,7 +109,6 @@ async function leftOutBy(
 ): Promise<AccessReport['leftOut'] | undefined> {
   const plannedMount = planned.find(({ address }) => address === mount)
   if (plannedMount === undefined) return undefined
-  // Without its folder, the mount cannot tell.
   const explainer = await openLeftOutExplainer(plannedMount).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)

@@ -30,7 +30,6 @@ import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 /** A check mostly waits for its source, so several at once take little longer than one. */
 const maxMountsAtOnce = 8
 
-/** Maximum number of texts that are named. */
 const maxNamed = 3
 
 interface CheckOptions {
@@ -64,7 +63,6 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocalSetUp(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(cleanValue(planned.problems, scrubber), options, io)
   const { local } = planned
-  // A missing folder or file is one of the problems of the configuration.
   const absent = local.config?.absent ?? []
   const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
   const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)

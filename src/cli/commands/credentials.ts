@@ -151,7 +151,6 @@ async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string
   return tokenFile
 }
 
-/** @throws CommandError if an untrusted configuration names a token file outside its folder */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrustedConfig }] = await Promise.all([
     import('../../schema/values.ts'),

@@ -113,7 +113,6 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : createTokenCounter(view, encoding)
 }
 
-/** @throws CommandError if the URI is neither a mount nor a directory */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))

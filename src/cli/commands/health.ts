@@ -81,7 +81,6 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   if (!options.json) io.say(`${pluralize(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** Width of the column of check names, in characters. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {

@@ -151,10 +151,9 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   for (const note of [...notes, ...(isTrusted ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
-/** The hook and the entry are then written at once, so that the backup is the original file. */
+/** If the file is shared, the hook and the entry are written at once, so that the backup is the original file. */
 const hasSharedFile = ({ id }: Host) => promptHooks[id] !== undefined && promptHooks[id].files === undefined
 
-/** Returns the path of the file. */
 async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
   const hook = await openHook(host, scope, machine)
   const after = withHook(hook)
@@ -169,7 +168,6 @@ async function showHookDiff(host: Host, scope: HostScope, machine: Machine, text
   await showDiff(fileDiff(before.file, before.text, withHook(hook)), io)
 }
 
-/** @param text As for {@link showHookDiff}. */
 async function showHookRemoval(host: Host, scope: HostScope, text: string, io: Io): Promise<void> {
   const hook = await openChangedHook(host, scope, thisMachine(), text)
   const { before } = hook.opened
@@ -213,7 +211,6 @@ function notesOn(
 }
 
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
-  // If the file cannot be read, the entry for an empty file is printed.
   const settings = await openHostFile(host, context.scope, context.machine).then(
     (file) => file.settings,
     () => undefined,

@@ -102,7 +102,6 @@ function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** Returns the standard mounts of a folder, the search last. */
 export function mountsOfFolder(folder: string, address: string, survey: FolderSurvey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = standardMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
@@ -205,7 +204,6 @@ ${rulesOf(rules)}${documentOptions(survey)}      // Contents are served unchange
 `
 }
 
-/** Without rules, it returns an example in a comment. */
 function rulesOf(rules: readonly object[]): string {
   if (rules.length === 0) return '      // "rules": [{ "match": "docs/**", "priority": 0.7 }],\n'
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`

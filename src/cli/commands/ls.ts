@@ -95,7 +95,7 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
   return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
 }
 
-/** Yields the resources below a directory, depth first, which is the order of the list. */
+/** Depth first, which is the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
   const pages = iteratePages((query) => readDirectoryPage(view, uri, query))

@@ -263,7 +263,6 @@ function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {
   return `${uriOf(start === 0 ? '.' : text.slice(0, start)).replace(/\/?$/, '/')}${text.slice(start)}`
 }
 
-/** Parses `URI` or `URI:LEVEL`. */
 function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))

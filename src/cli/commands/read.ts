@@ -88,13 +88,11 @@ async function runReadCommand(argument: string, options: ReadOptions, io: Io): P
           `${content.uri} is not text (${describeContent(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeContent(io.out, content, io)
-      // Ends an unfinished last line, before the next content or the prompt of the shell.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
 }
 
-/** @throws CommandError, with advice, for a terminal, JSON or a part */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -126,7 +124,7 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${partOptions.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Calls `write` with an output that shows the progress. @param total Length of all data in bytes, if it is known. */
+/** @param total Length of the data in bytes; `undefined` if it is not known. */
 async function writeTold(
   out: Output,
   total: number | undefined,
@@ -243,7 +241,6 @@ async function openWhole(
   return { length: body.length, bytes: body.bytes() }
 }
 
-/** Returns `undefined` if the link does not work. */
 async function openLink(link: URL): Promise<ContentStream | undefined> {
   const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
   if (response === undefined || !response.ok || response.body === null) {

@@ -116,7 +116,6 @@ interface PositionedValue {
   readonly position: string
 }
 
-/** @throws CommandError if the text is neither JSON nor JSON Lines, or contains no value */
 function parseValues(text: string, file: string): readonly PositionedValue[] {
   const body = text.replace(/^\ufeff/, '')
   const whole = jsonIn(body)

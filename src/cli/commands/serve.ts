@@ -113,16 +113,11 @@ function addHost(value: string, hosts: readonly string[] = []): readonly string[
   throw new InvalidArgumentError('Give NAME or NAME:PORT, such as context.example.org:8787.')
 }
 
-/** The ids of the sessions of a replica begin with its name. */
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('Give a name of up to 32 characters of a-z, 0-9 and "-".')
 }
 
-/**
- * @throws CommandError for options without effect on this transport, and for tokens over stdio unless `--stdio` was
- * given
- */
 function refuseUnasked({ config }: LocalSetUp, options: ServeCommandOptions, listen: ListenAddress | undefined): void {
   if (listen !== undefined && !options.share)
     throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
@@ -334,7 +329,6 @@ async function serveOverStdio(
   await opening.start()
 }
 
-/** Listens at once, and opens the mounts in the background. */
 async function serveOverHttp(
   options: HttpOptions,
   opening: PendingOpen<MountedCatalog>,

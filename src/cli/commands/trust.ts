@@ -39,7 +39,6 @@ file; after a change, trust it again. A configuration that you name with --confi
     })
 }
 
-/** For a folder, it returns the path of `hikidashi.json` in it. */
 async function resolveConfigFile(file: string): Promise<string> {
   const path = resolve(file)
   const isFolder = await stat(path).then(

@@ -105,10 +105,6 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   }
 }
 
-/**
- * Opens an address by a page that redirects. Returns `undefined` if the page could not be created, or no browser
- * opened.
- */
 async function handOver(address: string): Promise<RedirectPage | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
@@ -126,7 +122,6 @@ function announce(isOpened: boolean, io: Io): void {
   )
 }
 
-/** The title is the name of the server, or of the one local folder. */
 function pageIdentity({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
@@ -188,7 +183,6 @@ export async function createRedirectPage(
 
 type RedirectPage = Awaited<ReturnType<typeof createRedirectPage>>
 
-/** The page has a link for browsers that do not redirect. */
 function pageFor(address: string): string {
   const escaped = address.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
   return `<!doctype html>

@@ -83,7 +83,6 @@ async function subscribeToChanges(
   if (names.length === 0 && unheard.length > 0)
     io.say(`These mounts report no changes, so they are not watched: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
-  // If the source cannot tell, the resource counts as existing.
   for (const uri of names.length === 0 ? [] : watchedUris)
     if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
@@ -108,7 +107,6 @@ function listOf(uris: readonly string[], list: boolean): string {
   return names.join(', ') || 'anything'
 }
 
-/** Returns the changed URIs below a directory; the URI itself if there are none. */
 function changedIn(uri: string, below: readonly string[]): readonly string[] {
   const prefix = uri.endsWith('/') ? uri : `${uri}/`
   const uris = below.filter((one) => one.startsWith(prefix))

@@ -13,7 +13,6 @@ import { loadLocalConfig, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { HostValue, HostValuePiece, Launch } from './types.ts'
 
-/** The options of `add` that describe the server: a command to start, or a URL. */
 export interface AddLaunchOptions {
   readonly config?: string
   readonly url?: string
@@ -66,10 +65,6 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
 }
 
-/**
- * Returns the given folders or configuration, else those of the current folder. @throws CommandError for missing or
- * refused ones
- */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw usageError('The name of a folder is empty.')

@@ -20,7 +20,6 @@ export interface HookOptions {
   readonly waitMs: number
 }
 
-/** Of the input that a host writes. */
 const maxInputBytes = 4 * 1024 * 1024
 /** Maximum length of a prompt in a record, in UTF-16 units. */
 const maxShown = 120
@@ -46,22 +45,19 @@ export function parseHookOptions(words: readonly string[]): HookOptions | undefi
   }
 }
 
-/** In milliseconds, for the answer to a hook. */
 export const defaultHookWaitMs = 1000
 
 const parseOptionalNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its
- * index on the disk. It does not reject, because a host would show a failure, or stop the prompt. The answer, or the
- * reason why there is none, is recorded.
+ * index on the disk. It does not reject, because a host would show a failure, or stop the prompt.
  */
 export async function answerHook({ host, waitMs, ...options }: HookOptions): Promise<void> {
   const signal = AbortSignal.timeout(Math.max(0, Math.round(waitMs - performance.now())))
   let question: HookQuestion | undefined
   let brief: Partial<Brief> = {}
   let from: HookRecord['from']
-  // Loaded while the server answers.
   const cleaning = loadCleaning()
   cleaning.catch(() => {})
   try {
@@ -136,7 +132,6 @@ const greetingMs = 300
 
 type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
 
-/** Returns `undefined` if no server runs for the folder, or none answers. */
 async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,

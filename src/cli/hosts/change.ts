@@ -58,7 +58,6 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }
 
-/** Returns the entries of servers, by their names. */
 export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<string, JsonObject>> {
   const servers = valueAt(settings, host.serversAt(settings))
   if (!isPlainData(servers)) return {}
@@ -104,7 +103,6 @@ export function withoutEntry(file: OpenedHostFile, name: string): string {
   return inputsFor(settings, name, value).reduceRight((whole, at) => format.remove(whole, ['inputs', at]), rest)
 }
 
-/** Returns the indexes of the inputs for the token of an entry, if no other entry uses them. */
 function inputsFor(settings: unknown, name: string, value: JsonObject): readonly number[] {
   const list = valueAt(settings, ['inputs'])
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
@@ -147,7 +145,6 @@ export interface HostFileReport {
   readonly file: string
   readonly exists: boolean
   readonly servers: readonly OwnServer[]
-  /** Why the file cannot be read. */
   readonly problem?: string
 }
 

@@ -7,7 +7,7 @@ import { syncFolder } from '../../core/kit/local-disk.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** `bytes` and `text` are undefined if the file does not exist. */
+/** Without `bytes` and `text` if the file does not exist. */
 export interface HostFile {
   /** The path that the host uses. */
   readonly file: string
@@ -18,7 +18,6 @@ export interface HostFile {
 }
 
 const mark = '\ufeff'
-/** Maximum size of a settings file. */
 const maxBytes = 64 * 1024 * 1024
 
 /** @throws CommandError for a file that cannot be read, or is not text in UTF-8 */
@@ -33,7 +32,6 @@ export async function readHostFile(file: string): Promise<HostFile> {
   }
 }
 
-/** The target may be missing. */
 async function resolveSymlink(file: string): Promise<string> {
   let target = resolve(file)
   for (let links = 0; links < 40; links++) {

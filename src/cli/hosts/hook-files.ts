@@ -8,7 +8,6 @@ import { type Host, type HostScope, type JsonObject, type Machine, valueAt } fro
 /** How long a host waits for the hook. The hook itself gives up earlier. */
 const timeoutMs = 5000
 
-/** The hook of a host, and the file of its hooks as it was read. */
 export interface OpenedHook {
   readonly opened: OpenedHostFile
   readonly event: string
@@ -17,7 +16,6 @@ export interface OpenedHook {
   readonly index: number
   /** Whether the file is a plugin of ours, and the entry its whole text. */
   readonly isPlugin: boolean
-  /** The version that the file must name, if any. */
   readonly fileVersion?: number
 }
 

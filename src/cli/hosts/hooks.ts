@@ -1,7 +1,6 @@
 import { opencodePlugin } from './opencode-plugin.ts'
 import { configFolder, environmentValue, type Host, isPlainData, joinPath, projectFile } from './types.ts'
 
-/** The prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
   readonly prompt: string
   readonly folder: string
@@ -11,7 +10,6 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** How a host runs a program at each prompt, and adds its answer to the prompt. */
 interface PromptHook {
-  /** Name in the settings and messages of the host. */
   readonly event: string
   /**
    * The environment variable with the folder of the project, if the host sets one. The agent may have changed its own
@@ -88,7 +86,6 @@ export function parseHookQuestion(host: string, value: unknown, env: Environment
   return event === hook.event && typeof folder === 'string' && folder !== '' ? { prompt, folder } : undefined
 }
 
-/** Returns the answer of a hook with a context, as the host reads it. */
 export function formatHookAnswer(host: string, text: string): string {
   if (host === 'cursor') return `${JSON.stringify({ continue: true, additional_context: text })}\n`
   const hookEventName = promptHooks[host]?.event

@@ -55,7 +55,6 @@ function rootOf(text: string): Node | undefined {
   return root
 }
 
-/** Returns the line ends of a text, and the indentation of its first indented key. */
 function styleOf(text: string): FormattingOptions {
   const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
   return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEndOf(text) }
@@ -66,7 +65,6 @@ const nodeEnd = (node: Node) => node.offset + node.length
 /** Token kinds of the scanner. The library has them only as compile-time constants. */
 const [commaToken, endOfText] = [5, 17]
 
-/** Returns the offset of a comma between two offsets that is not in a comment. */
 function commaIn(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text, false)
   scanner.setPosition(from)

@@ -176,7 +176,6 @@ const goose: Host = {
   next: 'Start a new session of Goose.',
 }
 
-/** Goose looks variables up in its environment or its secret store. */
 function variablesIn(values: readonly HostValue[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }

@@ -42,7 +42,6 @@ function without(text: string, path: KeyPath): string {
     .join('')
 }
 
-/** Returns the keys in the header of a table; none for another line. */
 function keysOf(line: string): readonly string[] {
   try {
     const keys: string[] = []

@@ -2,7 +2,6 @@ import { posix, win32 } from 'node:path'
 import { homeFolder } from '../../core/kit/home.ts'
 import { usageError } from '../terminal/exit.ts'
 
-/** Literal text, an environment variable, or an input that the host asks its user for. */
 export type HostValuePiece = string | { readonly variable: string } | { readonly input: string }
 
 export type HostValue = readonly HostValuePiece[]
@@ -29,7 +28,6 @@ export interface Machine {
   readonly folder: string
 }
 
-/** Entry of a server in the file of a host. */
 export interface HostEntry {
   readonly value: JsonObject
   /** Inputs that the host asks its user for, if its file has a list of them (`inputs` of VS Code). */
@@ -42,7 +40,6 @@ export interface EntryLaunch {
   readonly url?: string
 }
 
-/** Another way to add a server to a host, such as a command or a link. */
 export interface AddInstruction {
   readonly label: string
   readonly text: string
@@ -54,7 +51,6 @@ export interface EntryContext {
   readonly machine: Machine
 }
 
-/** A host, and the form of its settings. */
 export interface Host {
   readonly id: string
   readonly title: string
@@ -79,7 +75,6 @@ export interface Host {
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
   waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstruction[]
-  /** Next step for the user. */
   readonly next: string
 }
 
@@ -97,7 +92,6 @@ export interface SettingsEditor {
   show(path: KeyPath, value: Json): string
 }
 
-/** The current folder is the project folder. */
 export function thisMachine(folder = process.cwd()): Machine {
   return { platform: process.platform, env: process.env, home: homeFolder(), folder }
 }
@@ -279,7 +273,6 @@ export function defaultEntry(
   return { ...typeMember, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 
-/** Returns `undefined` for a path outside the project folder. */
 function belowFolder(path: string, { platform, folder }: Machine): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix
   const below = relative(folder, path)

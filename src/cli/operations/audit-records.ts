@@ -8,7 +8,6 @@ import type { View } from '../../core/view.ts'
 import type { AuditRecord } from '../../server/telemetry/audit.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** A record must meet the given conditions. */
 export interface AuditQuery {
   /** The name or id of a token, the id of a principal or one of its parts, or an address. */
   readonly caller?: string
@@ -21,7 +20,6 @@ export interface AuditQuery {
   readonly limit: number
 }
 
-/** The result of a query of an audit log. */
 export interface FoundRecords {
   readonly records: readonly Partial<AuditRecord>[]
   /** Number of older matches that are left out. */
@@ -57,7 +55,6 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
   return { records, more, damaged }
 }
 
-/** Returns the oldest file first. */
 async function filesOf(file: string): Promise<readonly string[]> {
   const folder = dirname(file)
   const names = await readdir(folder).catch(() => [])

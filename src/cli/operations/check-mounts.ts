@@ -12,7 +12,6 @@ import { checkProvider, type Problem, type Report } from '../../testing/index.ts
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenPath } from './rule-globs.ts'
 
-/** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
 
 export interface MountReport {
@@ -87,10 +86,8 @@ export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readon
   })
 }
 
-/** Number of bytes at the beginning of a file that are examined. */
 const encodingSampleBytes = 64 * 1024
 
-/** Returns paths among the first `limit` resources; `undefined` for a source that decodes no texts. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,
@@ -103,7 +100,6 @@ async function textsOfUnknownEncoding(
   for await (const { path } of provider.list({}, context)) {
     if (lookCount++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
-    // A file that is missing, or cannot be read now, is skipped.
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
       globs.push(path)
@@ -116,7 +112,6 @@ interface MountNames {
   readonly complete: boolean
 }
 
-/** The result is empty if the mount serves no folder. */
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}

@@ -53,7 +53,6 @@ export function cleanView(view: View, scrubber: Scrubber): View {
   }
 }
 
-/** Returns the value without known secrets. */
 export function cleanValue<T>(value: T, scrubber: Scrubber): T {
   return cleaned(value, scrubber, undefined) as T
 }
@@ -72,7 +71,6 @@ function cleaned(value: unknown, scrubber: Scrubber, own: string | undefined, ke
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cleaned(member, scrubber, own, name)]))
 }
 
-/** Removes known secrets from bytes that arrive in pieces. */
 export async function* cleanStream(bytes: AsyncIterable<Uint8Array>, scrubber: Scrubber): AsyncGenerator<Uint8Array> {
   const stream = scrubber.stream()
   for await (const piece of bytes) yield* stream.push(piece)

@@ -85,7 +85,6 @@ export interface ServerToAdd {
   readonly tokens?: string
 }
 
-/** Environment variable of the host that holds the token. */
 const tokenVariable = 'HIKIDASHI_TOKEN'
 
 /**
@@ -118,7 +117,6 @@ export function httpInstructions({ name, url = '', command, tokens }: ServerToAd
   ].join('\n')
 }
 
-/** Returns instructions to add a server that the host starts over stdio. */
 export function stdioInstructions(server: ServerToAdd): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }

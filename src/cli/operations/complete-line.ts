@@ -27,9 +27,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
     const skipped = brokenOff(words.at(-1) ?? '', breaks)
     const lines = candidates.map(({ value, about }) => formatCandidate(value.slice(skipped), about))
     await io.out.write([...lines, ...(files === undefined ? [] : [`:${files}\n`])].join(''))
-  } catch {
-    // The shell then completes nothing.
-  }
+  } catch {}
 }
 
 async function candidatesFor(words: readonly string[], io: ProcessIo) {
@@ -153,12 +151,10 @@ interface LineCandidate {
 
 interface Completions {
   readonly candidates: readonly LineCandidate[]
-  /** Kind of further candidates that the shell or the mounts know. */
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
   /** Part of the word that is not completed, such as `--config=`. */
   readonly prefix: string
   readonly typed: string
-  /** The values of the typed options, by their names in commander, such as `config`. */
   readonly given: ReadonlyMap<string, readonly string[]>
 }
 

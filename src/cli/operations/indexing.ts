@@ -6,7 +6,6 @@ import type { MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
-/** In milliseconds. */
 const intervalMs = 100
 /** Time in milliseconds after which an index is searched although no process feeds it. */
 const feedTimeoutMs = 20_000
@@ -40,7 +39,6 @@ function progressOf(mounts: readonly MountProgress[]) {
   return { done: comparedCount, total: isCounted ? total : undefined, what: 'documents indexed' }
 }
 
-/** In milliseconds. */
 const lookIntervalMs = 250
 /** Shorter indexing is not reported. In milliseconds. */
 const minToldMs = 1000

@@ -26,7 +26,6 @@ interface Joinable {
   readonly hook?: boolean | undefined
 }
 
-/** Bounds of the first message of a client. */
 const first = { maxBytes: 4 * 1024 * 1024, timeoutMs: 10_000 }
 
 let readingCache: ReadingCache | undefined

@@ -27,7 +27,6 @@ export interface LocalOptions {
   readonly only?: 'files'
 }
 
-/** The mounts and settings that a command uses. */
 export interface LocalSetUp {
   readonly config: Config | undefined
   /** The mounts that are known without a survey of the folders. */
@@ -131,7 +130,6 @@ async function planFoldersWhole(
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()), withoutGit }
 }
 
-/** Whether `folder` contains the default store for `folders`. */
 function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true

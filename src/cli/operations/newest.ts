@@ -7,7 +7,6 @@ interface Installed {
   readonly registry: string
 }
 
-/** For the answer of the registry. */
 const timeoutMs = 10_000
 const maxBytes = 1024 * 1024
 
@@ -33,7 +32,6 @@ export async function printNewestVersion(installed: Installed, { out, say }: Pic
   say(`Version ${newest} is published. To install it: npm install --global hikidashi@${newest}`)
 }
 
-/** Returns `undefined` if the registry does not have the package. */
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))

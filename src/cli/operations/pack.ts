@@ -119,7 +119,6 @@ export async function countFileChanges(mounts: readonly PlannedMount[], log: Log
   }
 }
 
-/** Returns the repository and the prefix of its paths in the mount; nothing if the mount serves no repository. */
 function repositoryOf(planned: PlannedMount) {
   const { config } = planned
   const name = folderOption(config)

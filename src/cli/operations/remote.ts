@@ -30,7 +30,6 @@ const timeoutMs = 10 * 60_000
 const maxObjectBytes = 1024 ** 3
 const maxFileBytes = 1024 ** 3
 const maxFiles = 200_000
-/** In milliseconds. */
 const lookIntervalMs = 500
 
 /** Variables that would lead git to another repository (`git rev-parse --local-env-vars`). */
@@ -60,7 +59,6 @@ function isRef(text: string): boolean {
   )
 }
 
-/** Returns the last two segments of the path. `-` replaces unusual characters. */
 function repositoryName(place: string): string {
   const segments = place
     .replace(/^\w+:\/\/[^/]*/, '')
@@ -226,7 +224,6 @@ function requireFewFiles(list: string): void {
     throw commandFailure('The files of the repository have more than 1 GiB, which is too much to fetch.')
 }
 
-/** Ends a fetch when the objects exceed their limit. */
 async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const look = async () => {
@@ -241,7 +238,6 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
   }
 }
 
-/** Returns the bytes of the files in a folder. A file that vanishes, and a missing folder, count as nothing. */
 async function sumFileSizes(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const sizes = names.map((name) =>

@@ -73,7 +73,6 @@ export function hasRuleGlobs(planned: PlannedMount): boolean {
   return ruleGlobs(planned).length > 0
 }
 
-/** Returns the globs of the access rules; for a folder also those that choose and describe its files. */
 function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
   const { config } = planned
   const keys = servedFolderPath(planned) === undefined ? ['access'] : Object.keys(config)

@@ -72,7 +72,6 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
 }
 
-/** A service whose mounts are opened later. */
 interface ServedLater
   extends Pick<StdioOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
@@ -114,10 +113,6 @@ export function prepareService(local: LocalSetUp, open: () => Promise<MountedCat
   }
 }
 
-/**
- * Adds the prompt `assemble_context`, unless it is disabled, and tools for contexts and changes. Callers share one
- * semaphore.
- */
 function contextFor(
   { config }: LocalSetUp,
   catalog: ViewFactory,

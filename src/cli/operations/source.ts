@@ -23,18 +23,15 @@ import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrlForHeaders } from './headers.ts'
 import { type LocalOptions, openLocalCatalog, requireLocalSetUp } from './local.ts'
 
-/** The options that choose what a command looks at: the local configuration, a server, or a repository. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
   readonly url?: string
   readonly command?: string
-  /** `owner/repo#ref` of GitHub, or a URL of git. */
   readonly remote?: string
   readonly logLevel: (typeof logLevels)[number]
 }
 
 export interface CommandSource {
   readonly view: View
-  /** For local mounts. */
   readonly catalog?: Catalog
   /** The local mounts; empty for a server. */
   readonly mounts: readonly PlannedMount[]
@@ -234,7 +231,6 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     for (const segment of segments.slice(depth)) {
       const children = await listChildren(view, nearest, signal)
       const child = childFor(segment, children)
-      // The part that exists is better than nothing.
       if (child === undefined) break
       isOther ||= lastUriSegment(child.uri) !== decodeIfValid(segment)
       nearest = child.uri

@@ -12,7 +12,6 @@ export interface StatResult {
   readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
   /** Whether a listing contains the resource. Other resources can be read by their URIs alone. */
   readonly listed: boolean
-  /** Whether the server notifies of changes of the resource. */
   readonly watchable: boolean
   /** Templates that match the URI, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
@@ -20,7 +19,6 @@ export interface StatResult {
   })[]
 }
 
-/** Maximum number of counted children. */
 const maxCounted = 10_000
 
 /** Returns `undefined` if the URI does not exist, or is denied. */
@@ -79,7 +77,6 @@ async function listedAs(view: View, uri: string, mounts: readonly Resource[]): P
   if (mount !== undefined) return mount
   if (/[?#]/.test(uri)) return undefined
   const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
-  // The listing may omit the entry, or the directory above may not exist.
   return inDirectory(view, parent, uri)
 }
 
@@ -111,7 +108,6 @@ async function countChildren(view: View, uri: string): Promise<StatResult['child
   }
 }
 
-/** Returns the metadata from a read; `undefined` if the URI does not exist. */
 async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   try {
     const { contents } = await view.read(uri)

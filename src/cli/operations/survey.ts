@@ -3,11 +3,8 @@ import { type FolderSurvey, readFileStart, surveyFolder } from '../../config/sur
 import { defined, memberOf, objectOf, stringItems } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
-/** The contents of a folder that `init` turns into mounts. */
 export interface InitSurvey extends FolderSurvey {
-  /** From an OpenAPI file in the folder. */
   readonly api?: DescribedApi
-  /** From host files in the folder. */
   readonly servers?: readonly DescribedServer[]
 }
 
@@ -32,7 +29,6 @@ const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
-/** Looks for an OpenAPI description with an https URL and a GET request for {@link DescribedApi.templates}. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
     const description = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
@@ -82,7 +78,6 @@ interface DescribedServer {
   readonly mount: Readonly<Record<string, unknown>>
 }
 
-/** Settings files of hosts, each with the key of its servers. */
 const hostFiles = [
   ['.mcp.json', 'mcpServers'],
   ['.vscode/mcp.json', 'servers'],

@@ -31,7 +31,6 @@ const lines = {
 /** Maximum number of lines that are collected before they are written, unless the whole tree is collected. */
 const batch = 200
 
-/** Prints trees for people, with facts of each node in columns to its left. */
 export function createTreePrinter(out: Output, options: TreePrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
   const columns = chooseColumns(options)

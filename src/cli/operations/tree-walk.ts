@@ -7,13 +7,12 @@ import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import { type CommandSource, withSuggestion } from './source.ts'
 import { resourceOfMount } from './stat-find.ts'
 
-/** `tokens` is left out if the resource is not text, or cannot be counted. */
 export interface TokenCount {
+  /** Left out if the resource is not text, or its tokens cannot be counted. */
   readonly tokens?: number
   readonly isEstimate: boolean
 }
 
-/** Totals of a directory and what is below it. */
 export interface TreeTotals {
   directories: number
   resources: number
@@ -128,7 +127,6 @@ interface Node {
   readonly measured: Promise<TokenCount> | undefined
 }
 
-/** A node is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: TreeWalkOptions['measure']): AsyncGenerator<Node> {
   let pendingNode: Omit<Node, 'isLast'> | undefined
   for await (const { items } of iteratePages((query) => readDirectoryPage(view, uri, query))) {
@@ -191,7 +189,7 @@ export async function listTreeRoots({
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? resourceOfMount(view, root) : root)))
 }
 
-/** Whether a mount may be a single resource. Of a mount of a server, this is not known. */
+/** Whether a mount may be a single resource. Of a mount of a server this is not known, so it may be one. */
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config

@@ -40,7 +40,6 @@ export function rethrowAsFailure(error: unknown): never {
 
 export const collectValues = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
 
-/** Returns the message for the user, and the exit code. */
 export function explainError(error: unknown): { readonly message: string; readonly exitCode: number } {
   if (error instanceof CommandError) return { message: error.message, exitCode: error.exitCode }
   if (error instanceof ResourceError)

@@ -54,7 +54,6 @@ export function createIo(secrets: Secrets, sharing?: Sharing): ProcessIo {
 
 export type StatusLine = ReturnType<typeof createStatusLine>
 
-/** @param columns Returns the width of the terminal. */
 export function createStatusLine(write: (text: string) => void, columns: () => number) {
   let lastLine = ''
   return {
@@ -99,7 +98,7 @@ export const statusLine = createStatusLine(
   () => process.stderr.columns || 80,
 )
 
-/** Writes text as it is. On a terminal, control characters are escaped, except for the colours of `coloursFor`. */
+/** On a terminal, control characters are escaped, except for the colours of `coloursFor`. */
 export function writeError(text: string): void {
   statusLine.clear()
   const stream = standardError()
@@ -131,10 +130,7 @@ function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): str
     .join('')
 }
 
-/**
- * The reader of the output is gone, as with `
- *  head`. The command then ends without an error.
- */
+/** The reader of the output is gone. A command then ends without an error. */
 export const outputClosedError = new Error('the reader of the output is gone')
 
 /** @param name The output, as the subject of an error. */

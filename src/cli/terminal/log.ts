@@ -25,7 +25,7 @@ export function createTextLog({ secrets }: Pick<Io, 'secrets'>, level: LogOption
   return createLog({ level, format: 'text', write: writeError, scrubber: secrets })
 }
 
-/** Creates a log of one line per event. Line ends and control characters in texts are escaped. */
+/** Creates a log of one line per event. */
 export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {
   const least = level === 'silent' ? levels.length : levels.indexOf(level)
   return (at, message, fields = {}) => {

@@ -53,7 +53,7 @@ export function secretsInEnvironment(environment: Readonly<Record<string, string
     .filter(isDistinctSecret)
 }
 
-/** Returns values of headers whose names sound secret, and secrets that the detectors find in other words. */
+/** Returns likely secrets in the values of `--header`, and secrets that the detectors find in other words. */
 export function secretsInArguments(words: readonly string[]): readonly string[] {
   return words
     .flatMap((word, at) => {
@@ -104,8 +104,8 @@ const algorithm =
   /^(?:hmac[-_]?)?(?:sha|md|hs|rs|es|ps|aes|rsa|ed|utf|base|argon|oauth|ipv|kv|tls|ssl|v)[-_]?\d{1,5}(?:id|i|d)?$/i
 
 /**
- * One or two plain words, a short number and the name of an algorithm are not distinct: removing `postgres` everywhere
- * would also remove it from documentation.
+ * Short plain words, short numbers and names of algorithms are not distinct: removing `postgres` everywhere would also
+ * remove it from documentation.
  */
 export function isDistinctSecret(value: string): boolean {
   const text = value.trim()

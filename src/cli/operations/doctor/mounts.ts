@@ -86,7 +86,6 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckContext)
   return okResult(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
-/** Checks whether a mount notifies of its changes, and whether it may miss some. */
 async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckContext): Promise<CheckResult> {
   const { config, address } = planned
   if (mount.provider.watch === undefined) {
@@ -282,7 +281,6 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
   return `; ${address} ${state === 'comparing' ? `is being compared${far}` : state}`
 }
 
-/** Facts that the checks of a configuration share. */
 export interface CheckContext {
   readonly local: LocalSetUp
   readonly mounts: readonly PlannedMount[]

@@ -14,7 +14,6 @@ import { ownPackage } from '../publish/manifest.ts'
 import type { CheckReporter } from './findings.ts'
 import type { CheckContext } from './mounts.ts'
 
-/** Facts of the machine that a test may replace. */
 interface MachineFacts {
   readonly version?: string
   readonly now?: number
@@ -23,7 +22,6 @@ interface MachineFacts {
 
 const testedVersions = '20.19, 22, 24 and 26'
 
-/** Checks the version of Node, the system and the clock. */
 export async function checkMachine(
   { tell }: CheckReporter,
   { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
@@ -49,10 +47,6 @@ export async function checkMachine(
   tell('clock', failedResult(late, set))
 }
 
-/**
- * Whether a version is in a range such as `^20.19.0
- *  >=22.3.0`.
- */
 function isWithin(version: string, range: string): boolean {
   return range.split(' || ').some((part) => {
     const [, sign, least = ''] = /^(\^|>=)(.*)$/.exec(part) ?? []
@@ -61,10 +55,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/**
- * Checks whether secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack
- * one.
- */
+/** Resolves to the addresses of mounts that lack a secret. */
 export async function checkSecrets(
   { local: { config }, positionOf }: CheckContext,
   { tell, doing }: CheckReporter,
@@ -151,7 +142,7 @@ export function reportMissingGit({ local: { withoutGit = [] } }: CheckContext, {
     )
 }
 
-/** Checks `tesseract` and its languages. Without them a mount opens, but its scans are not read. */
+/** Without `tesseract` and its languages a mount opens, but its scans are not read. */
 export async function checkOcr({ mounts, positionOf }: CheckContext, { tell, doing }: CheckReporter): Promise<void> {
   const asking = mounts.flatMap(({ address, config }) => {
     const languages = ocrLanguagesIn(config)

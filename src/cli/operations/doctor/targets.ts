@@ -21,10 +21,8 @@ import type { CheckReporter } from './findings.ts'
 import { type CheckContext, checkMounts, checkStore, mountsNeedingStore } from './mounts.ts'
 import { checkOcr, checkPrograms, checkSecrets, reportMissingGit } from './needs.ts'
 
-/** Bounds of an answer of a server. */
 const timeoutMs = 15_000
 const maxBytes = 10 * 1024 * 1024
-/** Tolerated difference of the clocks, in milliseconds. */
 const maxSkewMs = 60_000
 
 /**
@@ -107,7 +105,6 @@ function shownUrl(url: string): string {
   return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
 }
 
-/** Checks the local configuration, its mounts and what they need, and HTTP with its tokens. */
 export async function checkLocal(
   options: { readonly config?: string; readonly limit: number },
   findings: CheckReporter,
@@ -199,7 +196,6 @@ async function positionsIn(file: string | undefined): Promise<CheckContext['posi
   return (path) => `${displayPath}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
 }
 
-/** Checks whether the configuration can be served over HTTP, and to whom. */
 async function checkHttp(here: CheckContext, findings: CheckReporter): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)

@@ -5,7 +5,6 @@ import { createStreamWriter, readLines, resumedMethod } from '../../../server/st
 import { type PassedMessage, parseMessages } from './messages.ts'
 import { connectToSocket, type GreetedConnection, joinTimings } from './socket.ts'
 
-/** Maximum length of a message from the server and from the client, in bytes. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
 /**
  * After this number of servers have ended during a request, the request gets an error and is not sent again: it may be
@@ -147,7 +146,6 @@ export function createRelaySession() {
     server = to
     if (hasEnded) tell()
   }
-  /** Passes a message of the server on, except an answer that the client already has. */
   const give = async (line: Uint8Array): Promise<void> => {
     // Decoding the whole text of a large answer would take much memory.
     const head = decodeUtf8(line.subarray(0, maxHeadBytes))
@@ -229,7 +227,6 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 }
 
-/** Tools of hikidashi that only read. */
 const readingTools = new Set([
   ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
   ...['browse', 'assemble_context', 'what_changed', 'search', 'fetch'],

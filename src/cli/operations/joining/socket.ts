@@ -8,10 +8,8 @@ const fs = process.getBuiltinModule('node:fs')
 /** Time-outs of a greeting, at the start and while a client waits, and the interval of checks meanwhile. */
 export const joinTimings = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
 
-/** A connection to a server that has greeted. */
 export interface GreetedConnection {
   readonly socket: Socket
-  /** The secret with which the server seals the cursors of its lists. */
   readonly cursorSecret: string
   readonly pid: number
 }

@@ -55,7 +55,6 @@ export async function readBundledConfig(file: string, text: string): Promise<Bun
   }
 }
 
-/** Returns a message for each reason why a mount does not work on another machine. */
 function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): readonly string[] {
   if (sourceNamed(mount.provider) === undefined)
     return [`${address} uses a source of your own, and its code would not be in the bundle. Leave the mount out.`]

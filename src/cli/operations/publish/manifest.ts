@@ -25,7 +25,6 @@ export interface BundleOptions {
   readonly platforms: readonly NodeJS.Platform[]
   /** Without a configuration, the bundle serves folders that the host asks its user for. */
   readonly curated?: BundledConfig
-  /** Whether the host asks for folders too. */
   readonly folders?: boolean
 }
 
@@ -112,14 +111,12 @@ const longDescription = `Serves the folders that you choose, to be attached to a
 
 It only reads. Files that a \`.gitignore\` names, keys, \`.env\` files and folders of dependencies are left out. Text in Shift_JIS and other encodings is decoded.`
 
-/** The texts of a bundle without a configuration. */
 const describedFolders = {
   description: shortDescription,
   long_description: longDescription,
   localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },
 }
 
-/** Texts of the manifest in other languages. */
 export const localizedTexts: Readonly<Record<string, JsonObject>> = {
   ja: {
     display_name: 'hikidashi（引き出し）',
@@ -131,7 +128,6 @@ export const localizedTexts: Readonly<Record<string, JsonObject>> = {
   },
 }
 
-/** Facts from the package.json of this package. */
 export interface OwnPackage {
   readonly name: string
   readonly version: string
@@ -163,7 +159,6 @@ export interface ServerJsonOptions {
   readonly description?: string
   readonly title?: string
   readonly website?: string
-  /** Public URLs of the server. */
   readonly remotes?: readonly string[]
 }
 

@@ -63,13 +63,10 @@ export async function writeBundle(
 }
 
 interface BundleContents {
-  /** The text of the configuration, if the bundle serves one. */
   readonly curated?: string
-  /** Called when a file is added. */
   readonly told?: (done: number, total: number) => void
 }
 
-/** Returns files without builds of SQLite for other platforms, each with its path in the bundle. */
 async function listBundleFiles(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
@@ -92,7 +89,6 @@ async function hashFile(file: string): Promise<string> {
 
 interface PlacedPackage {
   readonly name: string
-  /** The folder of the package on this machine. */
   readonly folder: string
   /** The path in the bundle: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
   readonly at: string
@@ -139,7 +135,6 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Returns the real path of the package that Node finds from a folder; `undefined` if there is none. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const packagePath = join(folder, 'node_modules', name)
