@@ -156,7 +156,6 @@ export async function openCatalog(
   }
 }
 
-/** The storage of long results of tools, and its mount. Replicas keep the results in their shared store. */
 async function openSpill(settings: Config['spill'] = {}, store?: LazyStore) {
   const [{ createSpill }, { sliced }, { limited }] = await Promise.all([
     import('../wrap/spill.ts'),

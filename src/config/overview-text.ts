@@ -92,7 +92,6 @@ async function rowsOf(catalog: MountedCatalog, principal: Principal): Promise<re
   })
 }
 
-/** Asks open searches. The keys are the addresses of the searched mounts. */
 async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))

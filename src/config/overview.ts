@@ -93,7 +93,6 @@ export function withOverview(views: ViewFactory, sources: OverviewSources): View
   }
 }
 
-/** Accepts other spellings of the URI. */
 function isOverview(uri: string): boolean {
   if (!/^hikidashi:/i.test(uri)) return false
   try {
@@ -113,8 +112,8 @@ interface Watcher {
 }
 
 /**
- * Compares the overview of listening principals periodically. Returns a function that adds a listener, and resolves to
- * a function that removes the listener.
+ * Compares the overview of listening principals periodically. The returned function adds a listener, and resolves to a
+ * function that removes the listener.
  */
 function createOverviewWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
   const watchers = new Set<Watcher>()

@@ -35,7 +35,7 @@ const commonRules = {
 
 const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
-/** @param mounts The mounts whose sources are loaded; by default the schemas of all sources are. */
+/** @param mounts The mounts whose sources are loaded; by default all sources are. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: OutsideSources = new Map()) {
   const sourceNames = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
   const schemas = new Map<unknown, Loaded>()
@@ -48,7 +48,6 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: Outs
   /** Returns `undefined` if the mount, which need not be valid, names no known source. */
   const sourceOf = (mount: unknown): AnySchema | undefined => schemas.get(providerOf(mount))?.source
   return {
-    /** Validates a mount of one of these sources, and refuses others. */
     mount: z.discriminatedUnion(
       'provider',
       [...schemas.values()].map(({ schema }) => schema),

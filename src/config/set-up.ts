@@ -23,7 +23,6 @@ interface SetUpOptions {
   readonly name: string
   /** Suffix of the titles, if several folders are served. */
   readonly label?: string
-  /** Databases of SQLite, by their paths in the folder. */
   readonly sqlite?: readonly string[]
   readonly documents?: DocumentSurvey
 }
@@ -186,7 +185,6 @@ function plannedIn(root: string, { address, config, isSurveyed }: SetUpMount): P
   }
 }
 
-/** Folders with the same name get a number. */
 function distinctNames(roots: readonly string[]): readonly string[] {
   const names = new Set<string>()
   return roots.map((root) => {

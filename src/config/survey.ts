@@ -22,7 +22,6 @@ export interface DocumentSurvey {
 export interface FolderSurvey extends FolderSources, DocumentSurvey {
   /** The variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
-  /** Files of SQLite, by their paths in the folder. */
   readonly sqlite: readonly string[]
 }
 

@@ -210,7 +210,6 @@ function narrowed(mount: unknown, absentMounts: ReadonlySet<string>): unknown {
   }
 }
 
-/** Returns addresses of mounts; `undefined` if the mount is no search, or searches all mounts. */
 function searchedBy(mount: unknown): readonly unknown[] | undefined {
   const over = memberOf(mount, searchOption(mount) ?? '')
   return searchOption(mount) === undefined || !Array.isArray(over) ? undefined : over

@@ -66,7 +66,7 @@ export function postPath(address: string): string {
   return `${postPathPrefix}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }
 
-/** Whether an id needs no escape in a URI. The provider refuses other ids, with its own reason. */
+/** Whether an id needs no escape in a URI. */
 function isWrittenAlike(id: string): boolean {
   return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
 }
@@ -88,7 +88,6 @@ const outputSchema: JsonObject = objectSchema(['uri', 'id', 'status', 'created']
   expires: { type: 'string' },
 })
 
-/** With several writable mounts, the tool has an argument for the mount. */
 function saveTool(mounts: readonly WritableMount[], putAnalysis: Put): Tool {
   const [first] = mounts
   const addresses = mounts.map(({ address }) => parseAddress(address).text)

@@ -131,7 +131,6 @@ function make(facts: Facts): Made {
   return Object.assign(Object.create(methods) as Schema<unknown>, facts)
 }
 
-/** The caller knows the type of the output. */
 function makeSchema<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }

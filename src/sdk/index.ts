@@ -145,7 +145,6 @@ function mergeHandlers(
   return new Map(handlers)
 }
 
-/** Prefixes of cursors, by the list that they continue. */
 const marks = { own: 'own:', view: 'view:' } as const
 
 /**

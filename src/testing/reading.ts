@@ -8,13 +8,11 @@ import { encodePath } from '../core/uri.ts'
 import type { ListedEntries } from './listing.ts'
 import { contentFaults, formatValue, type PromiseId, type ProviderRun, sample, summarizeError } from './run.ts'
 
-/** The bytes of a text are those in UTF-8. */
 interface CollectedContent {
   readonly content: Content
   readonly bytes: Buffer
 }
 
-/** Accepted reasons why a listed path cannot be read. */
 type Failed = 'too-large' | 'damaged'
 
 /** Expected content at a path. */
@@ -90,7 +88,6 @@ function checkExpected(
     run.fail('expected', `its MIME type is ${formatValue(mimeType)}, not ${formatValue(expected.mimeType)}`, path)
 }
 
-/** Reads parts: the beginning, the middle, the end and past it. */
 async function checkRanges(run: ProviderRun, path: string, whole: CollectedContent): Promise<void> {
   const n = whole.bytes.length
   if (n < 2) return

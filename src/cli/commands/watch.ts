@@ -143,7 +143,6 @@ function createPrinter({ out }: Io, json: boolean) {
       for (const uri of [...changedUris, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
       if (!isPrinting) print().catch(fail)
     },
-    /** Rejects when the output cannot be written. */
     failure,
   }
 }

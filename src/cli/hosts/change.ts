@@ -202,7 +202,6 @@ function ownServer(name: string, { command = [], url = '' }: EntryLaunch, machin
   return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
-/** Returns the program, or the script that the program runs, if it does not exist. */
 function missingIn([program = '', script = '']: readonly string[], machine: Machine): string | undefined {
   if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, machine)) return program
   return isAbsolute(script) && /\.[cm]?js$/.test(script) && !existsSync(script) ? script : undefined

@@ -7,7 +7,7 @@ import { syncFolder } from '../../core/kit/local-disk.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** Without `bytes` and `text` if the file does not exist. */
+/** A settings file that may be missing: `bytes` and `text` are then undefined. */
 export interface HostFile {
   /** The path that the host uses. */
   readonly file: string

@@ -56,7 +56,6 @@ export function settingsEditorFor(host: Host, file: string): SettingsEditor {
   }
 }
 
-/** Returns `undefined` if the parser or the editor refuses the text. */
 function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -25,7 +25,6 @@ interface PromptHook {
    * groups.
    */
   readonly fileVersion?: number
-  /** Returns the text of a plugin that runs a command, for a host whose hooks are code. */
   readonly plugin?: (words: readonly string[]) => string
 }
 

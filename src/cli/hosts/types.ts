@@ -55,7 +55,6 @@ export interface Host {
   readonly id: string
   readonly title: string
   readonly format: 'json' | 'toml' | 'yaml' | 'text'
-  /** Extensions of JSON that the host refuses. */
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
   /** How the host uses resources, in a few words. */
   readonly resources: string
@@ -86,7 +85,6 @@ export interface SettingsEditor {
   parse(text: string): unknown
   /** @throws Error for a text that cannot be edited */
   set(text: string, path: KeyPath, value: Json): string
-  /** @throws Error for a text that cannot be edited */
   remove(text: string, path: KeyPath): string
   /** Formats a value at a path as a separate text. */
   show(path: KeyPath, value: Json): string

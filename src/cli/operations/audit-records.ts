@@ -117,7 +117,6 @@ export async function readRecordedContent(
   }
 }
 
-/** Returns a URI for each number of segments that the ref before the path may have. */
 function inCommit(uri: string, commit: string | undefined, mounts: readonly string[]): readonly string[] {
   const mount = mounts.filter((address) => uri.startsWith(`${address}/`)).sort((a, b) => b.length - a.length)[0]
   if (commit === undefined || mount === undefined) return []

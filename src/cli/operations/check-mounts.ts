@@ -28,7 +28,6 @@ export interface MountReport {
   readonly leftOut?: LeftOutCounts
   /** Paths of examined texts with an unknown encoding. They are served as bytes. */
   readonly unknownEncodings?: readonly string[]
-  /** Rules that match nothing, or just miss a path. */
   readonly ruleMisses?: readonly RuleMiss[]
 }
 

@@ -1,4 +1,3 @@
-/** Bounds of the garbage between two full collections: in bytes, and in percent of the live data. */
 const garbage = { bytes: 20 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
 
 /**

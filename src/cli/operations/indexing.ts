@@ -87,7 +87,6 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
   }
 }
 
-/** Returns the progress of each mount once; `undefined` if a search cannot be opened. */
 async function readMountProgress(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
   try {
     const statuses = await Promise.all(searches.map((search) => search.feedStatus()))

@@ -13,7 +13,6 @@ export interface StatResult {
   /** Whether a listing contains the resource. Other resources can be read by their URIs alone. */
   readonly listed: boolean
   readonly watchable: boolean
-  /** Templates that match the URI, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
     readonly values: Readonly<Record<string, string>>
   })[]
@@ -142,7 +141,6 @@ async function templatesFor(view: View, uri: string): Promise<StatResult['templa
   return fitting
 }
 
-/** Returns `undefined` if the template does not match, or is malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
   const match = valueOr(() => compileTemplate(uriTemplate).match(uri), undefined)
   return match && Object.fromEntries([...match].map(([name, value]) => [name, formatTemplateValue(value)]))

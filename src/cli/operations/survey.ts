@@ -58,7 +58,6 @@ function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefin
     : { url: url.replace(/\/$/, ''), templates: templates.slice(0, maxTemplates) }
 }
 
-/** Whether a GET operation requires no parameters except those in its path. */
 function isPlainGet(operation: unknown): boolean {
   if (typeof operation !== 'object' || operation === null) return false
   return arrayAt(operation, 'parameters').every(

@@ -28,7 +28,6 @@ const lines = {
   ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
 } as const
 
-/** Maximum number of lines that are collected before they are written, unless the whole tree is collected. */
 const batch = 200
 
 export function createTreePrinter(out: Output, options: TreePrintOptions): TreePrinter {

@@ -123,7 +123,6 @@ const codes = {
   red: ['31', '39'],
   green: ['32', '39'],
   yellow: ['33', '39'],
-  /** For words that match a search. */
   mark: ['1;33', '22;39'],
 } as const
 

@@ -133,7 +133,6 @@ async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean
   )
 }
 
-/** Watches a mount, and resolves to the reason if the watch is degraded. */
 async function findWatchDegradation(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
   // The opener of the mount closes the provider, so the catalog must not.
@@ -149,7 +148,6 @@ async function findWatchDegradation(mount: Mount): Promise<Degradation | undefin
   }
 }
 
-/** Returns the number of folders that a user may watch on Linux. */
 async function inotifyWatches(): Promise<number | undefined> {
   const text = await readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const number = Number.parseInt(text, 10)

@@ -111,7 +111,6 @@ export function createRelaySession() {
     }
     server?.write(`${line}\n`)
   }
-  /** Waits while the server takes messages more slowly than the client sends them. */
   const drained = async () => {
     while (server?.writableNeedDrain === true && !server.destroyed) await flow.wait()
   }
@@ -170,8 +169,8 @@ export function createRelaySession() {
     /** The secret of the last server, with which another server can open the cursors that the client has. */
     cursorSecret: () => cursorSecret,
     /**
-     * Passes messages on until one side ends. Resolves to `served` if the client has ended and has its answers, `stuck`
-     * if the server stops greeting new connections while the client waits, and `lost` if the server has ended.
+     * Passes messages on until one side ends. Resolves to `served` if the client is done, `stuck` if the server stops
+     * greeting new connections while the client waits, and `lost` if the server has ended.
      */
     relay: async (greeted: GreetedConnection, path: string): Promise<'served' | 'lost' | 'stuck'> => {
       const { socket } = greeted
@@ -201,7 +200,6 @@ export function createRelaySession() {
   }
 }
 
-/** Bytes at the beginning of a message that tell its kind. */
 const maxHeadBytes = 1024
 const newline = Buffer.from('\n')
 
@@ -232,7 +230,6 @@ const readingTools = new Set([
   ...['browse', 'assemble_context', 'what_changed', 'search', 'fetch'],
 ])
 
-/** Whether a message calls a tool that may change something, such as one of a mounted server. */
 function callsOtherTool(line: string): boolean {
   return parseMessages(line).some(
     ({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)),
