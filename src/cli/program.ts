@@ -221,7 +221,6 @@ export const replacementHints: Readonly<Record<string, string>> = {
   tui: `The command 'tui' does not exist. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 
-/** Returns the text for a call without a command. */
 export function welcome(isTerminal: boolean): string {
   const { bold } = coloursFor(isTerminal)
   const begin = isTerminal

@@ -27,7 +27,6 @@ export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   return [{ path, ...partsOfRefusal(issue.message) }]
 }
 
-/** Finds addresses that are malformed, or that overlap with another address. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
   const earlierAddresses: { readonly address: string; readonly parsed: Address }[] = []
@@ -70,7 +69,6 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Finds mounts that accept posts over HTTP at the same path. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const keysByAddress = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
@@ -144,7 +142,6 @@ const requirements = {
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
 
-/** Finds missing members, and webhooks, in a configuration with `replicas`. */
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []

@@ -14,7 +14,6 @@ const remedies = {
   folder: 'Name the folder that contains it. In a mount of files, "include" can then name the file.',
 }
 
-/** @param key The path of the key to which the findings belong. */
 export async function pathExistenceFindings(
   kind: 'file' | 'folder',
   path: string,

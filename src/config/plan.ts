@@ -144,7 +144,6 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
   return { watch: watch || config.poll !== undefined, prompts, tools, sees, parts }
 }
 
-/** Whether a mount offers the tools of another server. */
 export function hasTools(config: MountConfig): boolean {
   return methodsOf(config).tools === true
 }

@@ -94,7 +94,6 @@ function wordOf(folder: string): string {
   return /\w+/.exec(folder)?.[0] ?? ''
 }
 
-/** Returns a search over the mounts with `searched`. */
 export function createSearchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
   const over = mounts.filter(({ searched }) => searched).map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
@@ -114,7 +113,6 @@ function surveyed({ language, frontMatter = false }: Partial<DocumentSurvey> = {
   return { ...defined({ language }), ...(frontMatter ? { frontMatter: '**/*.md' } : {}) }
 }
 
-/** Returns the name of a folder as the authority of a URI can hold it. */
 export function plainName(folder: string): string {
   return plainWord(basename(folder))
 }

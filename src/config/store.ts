@@ -8,7 +8,6 @@ import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 
-/** The database for the data that the server itself keeps. */
 export const storeSchema = z
   .strictObject({
     sqlite: text.optionalKey(

@@ -79,7 +79,7 @@ export async function recordTrust(file: string, content: Uint8Array, env: Env = 
   return record
 }
 
-/** Revokes the trust for any content of a configuration. Resolves to the number of revoked records. */
+/** Resolves to the number of revoked records. */
 export async function revokeTrust(file: string, env: Env = process.env): Promise<number> {
   // The links of a folder that no longer exists cannot be resolved.
   const path = await trustedPath(file).catch(() => resolve(file))

@@ -24,7 +24,6 @@ export interface WriteAccess {
 export const postPathPrefix = '/results/'
 const mostAtOnce = 100
 
-/** Returns `undefined` if nobody may write. */
 export function createWriteAccess(catalog: Catalog): WriteAccess | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined

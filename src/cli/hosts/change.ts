@@ -148,7 +148,6 @@ export interface HostFileReport {
   readonly problem?: string
 }
 
-/** As `hikidashi hosts --json` prints it. */
 export interface HostReport {
   readonly host: string
   readonly title: string

@@ -57,7 +57,6 @@ async function readRegularFile(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The backup is made beside the file before a change. */
 export function backupPath({ target }: Pick<HostFile, 'target'>): string {
   return `${target}.hikidashi.bak`
 }

@@ -57,7 +57,6 @@ async function openPlugin(
   return { opened: hostFile, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 
-/** An earlier hook of ours is replaced. */
 export function withHook({ opened, event, entry, index, isPlugin, fileVersion }: OpenedHook): string {
   const { before, format, settings } = opened
   const isVersioned = fileVersion === undefined || valueAt(settings, ['version']) !== undefined

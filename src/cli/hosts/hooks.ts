@@ -28,7 +28,6 @@ interface PromptHook {
   readonly plugin?: (words: readonly string[]) => string
 }
 
-/** The hosts that add the output of a program to a prompt. */
 export const promptHooks: Readonly<Record<string, PromptHook>> = {
   'claude-code': {
     ...{ event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR', unitMs: 1000 },

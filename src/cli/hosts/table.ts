@@ -235,7 +235,6 @@ export const scopeOption = () =>
     .choices(hostScopes)
     .default('user')
 
-/** @throws CommandError for an unknown id */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
   if (host === undefined) throw usageError(`The host ${id} is unknown. The hosts are: ${ids.join(', ')}.`)

@@ -34,7 +34,6 @@ export interface HostEntry {
   readonly inputs?: readonly JsonObject[]
 }
 
-/** The command or URL of an entry, whether or not this program wrote the entry. */
 export interface EntryLaunch {
   readonly command?: readonly string[]
   readonly url?: string
@@ -109,7 +108,6 @@ export function configFolder(machine: Machine): string {
   return environmentValue(machine, 'XDG_CONFIG_HOME') ?? joinPath(machine, machine.home, '.config')
 }
 
-/** The folder for settings of desktop programs. */
 export function applicationFolder(machine: Machine): string {
   if (machine.platform === 'darwin') return joinPath(machine, machine.home, 'Library', 'Application Support')
   if (machine.platform !== 'win32') return configFolder(machine)
@@ -120,7 +118,6 @@ export function projectFile(...parts: readonly string[]): (machine: Machine) => 
   return (machine) => [joinPath(machine, machine.folder, ...parts)]
 }
 
-/** Plain data of JSON, TOML and YAML. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 export interface JsonObject {
   readonly [key: string]: Json
@@ -184,7 +181,6 @@ export function nestedValue(path: KeyPath, value: Json): JsonObject {
   ) as JsonObject
 }
 
-/** The notation of a host for the values that it fills in. */
 export interface HostNotation {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string

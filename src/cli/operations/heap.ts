@@ -15,7 +15,6 @@ export function boundHeap(): void {
   }).observe({ entryTypes: ['gc'] })
 }
 
-/** Returns the allowed growth of a heap, in percent of its live data. */
 export function heapGrowthFor(liveBytes: number): number {
   const percent = Math.round((100 * garbage.bytes) / liveBytes)
   return Math.min(garbage.mostPercent, Math.max(garbage.leastPercent, percent))

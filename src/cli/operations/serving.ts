@@ -39,7 +39,6 @@ interface AnnouncerOptions {
 
 const noConfig = 'the current folder has no hikidashi.json, so the folder itself is served'
 
-/** Tells a person how to use the running server, or writes events to the log for programs. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
     const headline = `hikidashi ${packageVersion()} serves ${pluralize(addresses.length, 'mount')} ${where}`

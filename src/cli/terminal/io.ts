@@ -198,7 +198,6 @@ export function formatUtcTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** Converts a resource for `--json`, with its time in ISO 8601. */
 export function resourceToJson({ modified, ...facts }: Resource): Readonly<Record<string, unknown>> {
   return modified === undefined ? facts : { ...facts, modified: new Date(modified).toISOString() }
 }
