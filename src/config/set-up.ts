@@ -47,7 +47,6 @@ export function standardMounts(
     ...(git ? [history] : []),
     ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
     ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
-    // The address that the MCP specification reserves for the prompts of Zed.
     ...each(
       label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`,
       prompts,

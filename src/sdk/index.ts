@@ -16,9 +16,8 @@ export type AttachSource = View | ((authInfo: unknown) => View)
 
 export interface AttachOptions {
   /**
-   * Tools in addition to those of the server. `true`: `list_resources`, `browse_directory`, `read_resource` and
-   * `search_resources`, for hosts without resources; an array: its tools. Both also add the tools of the mounts.
-   * Default: none.
+   * Tools in addition to those of the server. `true`: those that read resources, such as `read_resource`, for hosts
+   * without resources; an array: its tools. Both also add the tools of the mounts. Default: none.
    */
   readonly tools?: boolean | readonly Tool[]
   /**

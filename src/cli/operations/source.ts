@@ -211,7 +211,7 @@ export async function nothingAtError(uri: string, view?: View): Promise<CommandE
   return new CommandError(exitCodes.notFound, `${uri} does not exist, or you may not see it. ${advice}`)
 }
 
-/** Bounds of the search for a similar URI: children of a directory, and time in milliseconds. */
+/** Bounds of the search for a similar URI. */
 const maxChildren = 2000
 const searchTimeoutMs = 1500
 

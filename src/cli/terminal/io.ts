@@ -84,7 +84,7 @@ function fitting(text: string, columns: number): string {
 
 let hasListener = false
 
-/** Node creates the stream at its first use, which takes about a millisecond. */
+/** Node creates the stream at its first use, which takes time. */
 export function standardError(): typeof process.stderr {
   // A failure to write to standard error cannot be reported anywhere.
   if (!hasListener) process.stderr.on('error', () => {})

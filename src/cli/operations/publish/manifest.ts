@@ -13,7 +13,7 @@ export const bundledConfigPath = 'hikidashi.json'
 
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
-/** A PNG of 512 × 512 pixels, as hosts require. */
+/** A PNG of 512 × 512 pixels. */
 export const iconPath = 'icon.png'
 
 /** The operating systems that a manifest can contain, by their names in Node. */
