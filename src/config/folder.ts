@@ -55,7 +55,6 @@ export interface FolderSources {
   readonly names: readonly string[]
   /** Whether the folder has a git history that can be served. */
   readonly git: boolean
-  /** Whether there is a repository, but no git to serve it. */
   readonly lacksGit?: boolean
   /** Whether the folder is a git directory itself, such as a bare repository. */
   readonly bare?: boolean
@@ -103,7 +102,6 @@ function isInPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && pathExists(join(folder, file)))
 }
 
-/** A README is no prompt. */
 async function promptsIn(folder: string): Promise<readonly string[]> {
   const names: string[] = []
   for (const name of promptFolders)

@@ -38,7 +38,6 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** The values of the secrets that the configuration refers to. */
   readonly secrets: readonly string[]
   readonly auth?: Auth
-  /** Whether a person named or trusts the configuration. */
   readonly isTrusted: boolean
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly WithheldPart[]

@@ -16,9 +16,7 @@ import {
 
 export interface OverviewSources {
   readonly name: string
-  /** The mounts that are known before the catalog is open. */
   readonly mounts: readonly PlannedMount[]
-  /** Returns `undefined` while the catalog is not open. */
   readonly opened: () => MountedCatalog | undefined
   /** Interval in milliseconds at which the overview is compared while a client listens to it. Default 2,000. */
   readonly compareIntervalMs?: number

@@ -24,7 +24,6 @@ export interface PlannedMount {
   /** Other spellings of the address, if it is the path of a folder that is reached through a symbolic link. */
   readonly aliases?: readonly string[]
   readonly config: MountConfig
-  /** Base folder of relative paths of the mount. */
   readonly folder: string
   /** Limits of the paths of the mount, if the configuration is not trusted or has `"linkedRoots": false`. */
   readonly confined?: PathLimits

@@ -26,7 +26,6 @@ import { authSchema } from './auth.ts'
 /** A parsed mount of a configuration. Its source, which `provider` names, knows the further keys. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
-/** The schema of a source that is known only at run time. */
 type AnySchema = SourceSchema<z.Shape>
 
 const commonRules = {

@@ -11,9 +11,7 @@ export interface SetUpMount {
   readonly address: string
   /** Paths are relative to the folder. */
   readonly config: MountConfig
-  /** Whether the search of the folder covers it. */
   readonly searched?: boolean
-  /** Whether the documents are surveyed when the mount is opened. */
   readonly isSurveyed?: true
 }
 
@@ -160,7 +158,6 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   return {
     /** The mounts that follow from the names at the top of the folders. */
     mounts: mountsOf([]),
-    /** Folders whose git history is not served, because there is no git. */
     withoutGit: roots.filter((_, index) => glances[index]?.lacksGit),
     /** Adds the mounts of databases in the folders. It reads subfolders, which takes longer. */
     complete: async () => {

@@ -23,7 +23,6 @@ import { stateFolder } from './state-folder.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 const recordSchema = z.object({
-  /** The absolute path of the configuration. */
   file: z.string(),
   /** Of the configuration's bytes, in hexadecimal. */
   sha256: z.string(),
@@ -33,7 +32,6 @@ const recordSchema = z.object({
 
 type TrustRecord = z.output<typeof recordSchema>
 
-/** The folder of the trust records: one file for each path and content. */
 function recordsFolder(env: Env): string {
   return join(stateFolder(env), 'trust')
 }
@@ -88,7 +86,6 @@ export async function revokeTrust(file: string, env: Env = process.env): Promise
   return records.length
 }
 
-/** Sorted by path and time. */
 export async function listTrust(env: Env = process.env): Promise<readonly TrustRecord[]> {
   const folder = recordsFolder(env)
   const names = await readdir(folder).catch(() => [])
@@ -186,7 +183,6 @@ function emptySearches(mounts: Raw, absentMounts: ReadonlySet<string>): readonly
   })
 }
 
-/** Searches keep the remaining mounts. */
 export function withoutParts<Config extends object>(config: Config, withheld: readonly WithheldPart[]): Config {
   if (withheld.length === 0) return config
   const names = (part: WithheldPart['part']) =>

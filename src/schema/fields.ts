@@ -156,7 +156,6 @@ function isLinkTemplate(text: string): boolean {
   return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
 }
 
-/** Keys common to the mounts of all providers. */
 export const mountShape = {
   title: text.optionalKey('The name of the mount for people.'),
   description: text.optionalKey('A description of the mount, for people and models.'),

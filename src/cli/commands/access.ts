@@ -66,7 +66,6 @@ interface AccessReport {
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** How much of a directory the access rules let the caller see, whether or not the directory exists. */
   readonly below?: 'all' | 'some' | 'none'
 }
 

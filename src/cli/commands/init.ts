@@ -125,7 +125,6 @@ function writtenMount({ address, config }: SetUpMount): string {
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** In a file, `poll` has a unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }

@@ -81,7 +81,6 @@ async function* listed(
   else yield* iteratePages((query) => readDirectoryPage(view, uri, query))
 }
 
-/** The overview of the server belongs to no mount. */
 async function* withoutOverview(pages: AsyncIterable<ListedPage>): AsyncGenerator<ListedPage> {
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }

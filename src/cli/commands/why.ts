@@ -94,7 +94,6 @@ interface WhyReport {
   readonly mount: string
   readonly uri: string
   readonly served: boolean
-  /** A keyword for programs. */
   readonly reason: string
   readonly why: string
 }

@@ -21,7 +21,6 @@ export interface HookOptions {
 }
 
 const maxInputBytes = 4 * 1024 * 1024
-/** Maximum length of a prompt in a record, in UTF-16 units. */
 const maxShown = 120
 
 /**

@@ -9,7 +9,6 @@ import { commandFailure } from '../terminal/exit.ts'
 
 /** A settings file that may be missing: `bytes` and `text` are then undefined. */
 export interface HostFile {
-  /** The path that the host uses. */
   readonly file: string
   /** The target of the path, after symbolic links. */
   readonly target: string

@@ -14,7 +14,6 @@ export interface OpenedHook {
   readonly entry: JsonObject | string
   /** The index of our entry among the hooks of the event, 0 for a plugin; -1 if the file does not have it. */
   readonly index: number
-  /** Whether the file is a plugin of ours, and the entry its whole text. */
   readonly isPlugin: boolean
   readonly fileVersion?: number
 }
@@ -69,7 +68,6 @@ export function withHook({ opened, event, entry, index, isPlugin, fileVersion }:
   return format.set(rest, ['hooks', event, index === -1 ? list.length : list.length - 1], entry)
 }
 
-/** Returns an empty text for a plugin. */
 export function withoutHook({ opened: { before, format }, event, index, isPlugin }: OpenedHook): string {
   return format.remove(before.text ?? '', isPlugin ? wholeText : ['hooks', event, index])
 }

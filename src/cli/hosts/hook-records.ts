@@ -13,11 +13,9 @@ export interface HookRecord {
   readonly prompt: string
   /** Since the start of the process. */
   readonly ms: number
-  /** The origin of the answer: a running server of the folder, or the index on the disk. */
   readonly from?: 'server' | 'index'
   readonly tokens: number
   readonly score: number
-  /** Why the hook gave no context. */
   readonly silence?: string
   readonly items: readonly {
     readonly uri: string

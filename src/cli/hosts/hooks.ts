@@ -8,7 +8,6 @@ export interface HookQuestion {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a host runs a program at each prompt, and adds its answer to the prompt. */
 interface PromptHook {
   readonly event: string
   /**

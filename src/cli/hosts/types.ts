@@ -57,7 +57,6 @@ export interface Host {
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
   /** How the host uses resources, in a few words. */
   readonly resources: string
-  /** URL of the documentation of the host's settings file. */
   readonly docs: string
   /** Possible settings files in each scope. The first existing one is used, else the first. */
   readonly files: Readonly<Partial<Record<HostScope, (machine: Machine) => readonly string[]>>>
@@ -186,9 +185,7 @@ export interface HostNotation {
   readonly input?: (id: string) => string
   /** Pattern of text that the host would replace, and that cannot be escaped. */
   readonly fills?: RegExp
-  /** Advice if the host does not replace variables. */
   readonly otherwise?: string
-  /** Placeholder for the folder of the project. */
   readonly folder?: string
 }
 

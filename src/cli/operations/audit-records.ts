@@ -22,9 +22,7 @@ export interface AuditQuery {
 
 export interface FoundRecords {
   readonly records: readonly Partial<AuditRecord>[]
-  /** Number of older matches that are left out. */
   readonly more: number
-  /** Number of lines that are not records. */
   readonly damaged: number
 }
 

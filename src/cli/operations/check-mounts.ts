@@ -18,7 +18,6 @@ export interface MountReport {
   readonly address: string
   readonly provider: string
   readonly failure?: string
-  /** Whether the source of the mount does not answer at the moment. */
   readonly isAway?: true
   readonly problems: readonly Problem[]
   readonly examined: number

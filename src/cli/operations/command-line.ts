@@ -76,10 +76,8 @@ export function isPublished(): boolean {
 }
 
 export interface ServerToAdd {
-  /** Name of the server in the host. */
   readonly name: string
   readonly url?: string
-  /** The command line that starts the server on stdio. */
   readonly command: readonly string[]
   /** The token file, if the server requires tokens over HTTP. */
   readonly tokens?: string
@@ -129,7 +127,6 @@ function startedByHost({ name, command: [program = '', ...args] }: ServerToAdd):
 hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts lists the names)`
 }
 
-/** Returns a name that hosts accept: letters, digits, `-` and `_`, or `hikidashi` if none is left. */
 export function toHostServerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }

@@ -152,7 +152,6 @@ interface LineCandidate {
 interface Completions {
   readonly candidates: readonly LineCandidate[]
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
-  /** Part of the word that is not completed, such as `--config=`. */
   readonly prefix: string
   readonly typed: string
   readonly given: ReadonlyMap<string, readonly string[]>

@@ -22,7 +22,6 @@ interface Joinable {
    * own.
    */
   readonly isOutdated: () => Promise<boolean>
-  /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined
 }
 

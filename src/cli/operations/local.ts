@@ -33,14 +33,12 @@ export interface LocalSetUp {
   readonly mounts: readonly PlannedMount[]
   /** Resolves to the mounts, after a survey of the folders. By default {@link mounts}. */
   readonly complete?: () => Promise<readonly PlannedMount[]>
-  /** The store of folders that are served without a configuration. */
   readonly store?: Config['store']
   readonly principal: Principal
   /** Whether the current folder is served because nothing was named. */
   readonly assumed: boolean
   /** Sentences about named folders that are missing. They are served as soon as they exist. */
   readonly missing: readonly string[]
-  /** Folders whose git history is not served, because there is no git. */
   readonly withoutGit?: readonly string[]
 }
 

@@ -147,7 +147,6 @@ export interface ServeCommandOptions {
   readonly logFormat: (typeof logFormats)[number]
 }
 
-/** Options of the configuration are replaced or extended by those of `serve`. */
 export function httpOptions(
   { config }: LocalSetUp,
   { allowHost = [], tokens, insecure = false, replica }: ServeCommandOptions,

@@ -54,7 +54,6 @@ export async function resourceOfMount(view: View, mount: Resource): Promise<Reso
     if (resource?.mimeType === undefined || resource.mimeType === directoryMimeType) return mount
     return { ...resource, ...mount, mimeType: resource.mimeType }
   } catch {
-    // A mount that does not answer keeps its listed metadata.
     return mount
   }
 }

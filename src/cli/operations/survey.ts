@@ -24,7 +24,6 @@ interface DescribedApi {
   readonly templates: readonly string[]
 }
 
-/** Usual paths of OpenAPI 3 descriptions in JSON. */
 const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8

@@ -144,7 +144,6 @@ function formatKnown(value: number | undefined, format: (value: number) => strin
 
 /** Writes JSON during the walk: an array of roots, each with its `children`. */
 export function createTreeJson({ write }: Output, options: Pick<TreePrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
-  /** For each open directory, whether it is empty so far. */
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()
   let hasRoots = false

@@ -16,10 +16,8 @@ export interface TokenCount {
 export interface TreeTotals {
   directories: number
   resources: number
-  /** Sum of the known sizes. */
   bytes: number
   tokens: number
-  /** Whether the number of tokens contains estimates. */
   isEstimate: boolean
 }
 
@@ -42,9 +40,7 @@ export interface TreeVisitor {
 }
 
 export interface TreeWalkOptions {
-  /** Maximum number of shown levels. */
   readonly depth: number
-  /** Maximum number of shown nodes of a directory. */
   readonly most: number
   /** Visits nodes that are not shown too, so that the totals include them. */
   readonly isWhole: boolean

@@ -51,7 +51,6 @@ const wide = lazyPattern(
 )
 /** Code points that take no column, such as combining marks and joiners. */
 const none = lazyPattern(String.raw`[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]`, 'u')
-/** Skin tones, which colour the emoji before them. */
 const modifier = lazyPattern(String.raw`\p{Emoji_Modifier}`, 'u')
 const joiner = 0x200d
 const emojiStyle = 0xfe0f

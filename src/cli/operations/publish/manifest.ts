@@ -137,7 +137,6 @@ export interface OwnPackage {
   readonly author?: string
   readonly homepage?: string
   readonly repository?: string | { readonly url: string; readonly directory?: string }
-  /** The name in the registry of MCP servers. */
   readonly mcpName?: string
 }
 
@@ -223,7 +222,6 @@ function nameFor({ mcpName }: OwnPackage, optionName: string | undefined): strin
   return name
 }
 
-/** The names that the registry has for hosts of repositories. */
 const sources: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' }
 
 function repositoryFor({ repository }: OwnPackage, option: string | undefined): JsonObject | undefined {
