@@ -46,10 +46,7 @@ export function formatKey(path: readonly PathStep[]): string {
 export interface ConfigDocument {
   readonly file: string
   readonly value: unknown
-  /**
-   * Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column
-   * start at 1.
-   */
+  /** Line and column start at 1. For a missing value, the position is that of the key of the nearest enclosing one. */
   positionOf(path: readonly PathStep[], at: 'key' | 'value'): TextPosition
 }
 

@@ -39,7 +39,7 @@ export function secretsOfProcess(): Secrets {
 
 /**
  * Returns values of variables whose names sound secret, and secrets that the detectors find in other values, such as
- * the password in a URL. Values that are not {@link isDistinctSecret} are left out.
+ * the password in a URL. Values that are not distinct ({@link isDistinctSecret}) are left out.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   // Several variables often have the same value, such as a file of certificates.
