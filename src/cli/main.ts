@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 
-// Old versions of Node must get as far as the check below. So this file has no static import, and no syntax that they cannot parse.
+// Old versions of Node must get as far as the check below, so this file has no static import and no syntax that they
+// cannot parse.
 
-/** Answers the hook of a host, joins a server that runs already, or else runs the command line. Each loads only the modules it needs. */
 async function start(): Promise<void> {
   enableCache()
-  // Dynamic imports, because a static one would be compiled before the cache is enabled.
+  // A static import would be compiled before the cache is enabled.
   const words = process.argv.slice(2)
   if (words[0] === 'pack' && words.includes('--hook')) {
     const { answerHook, parseHookOptions } = await import('./hosts/answer-hook.ts')
@@ -22,7 +22,7 @@ async function start(): Promise<void> {
   await runAndExit(sharing)
 }
 
-/** `enableCompileCache` exists from Node 22.8 on. Without a folder, there is no cache. */
+/** `enableCompileCache` exists from Node 22.8 on. */
 function enableCache(): void {
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
     readonly enableCompileCache?: (folder: string) => unknown
@@ -32,8 +32,8 @@ function enableCache(): void {
 }
 
 /**
- * Returns the folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
- * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder, and where the cache is turned off.
+ * Returns the folder of Node's compile cache. Node's default is in the temporary folder, where another user could have
+ * put files.
  */
 function cacheFolder(): string | undefined {
   const {
@@ -54,8 +54,8 @@ function cacheFolder(): string | undefined {
 }
 
 /**
- * Creates a folder and at most two missing parents, one by one: on a path below /proc, Node 22.23 never returns from a recursive
- * `mkdirSync`. Returns whether the folder exists.
+ * Creates a folder and up to two missing parents, one by one: on a path below /proc, Node 22.23 never returns from a
+ * recursive `mkdirSync`.
  */
 function makeFolder(folder: string): boolean {
   const { existsSync, mkdirSync } = process.getBuiltinModule('node:fs')

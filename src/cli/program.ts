@@ -4,10 +4,9 @@ import { helpExamples } from './terminal/exit.ts'
 import { type Io, type Output, openFileOutput, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
-/** The commands that get the option `-o, --output FILE` here. A few others, such as `read`, define it themselves. */
+/** These commands get the option `-o, --output FILE` here. A few others, such as `read`, define it themselves. */
 const offering = 'ls tree stat grep search watch diff templates complete status check doctor access hosts'.split(' ')
 
-/** Creates the `io` of a command, whose output is the file of `--output` if the command line has this option. */
 function createFileOutput(io: Io) {
   let out = io.out
   const current: Output = {
@@ -27,17 +26,16 @@ function createFileOutput(io: Io) {
   }
   return {
     io: { ...io, out: current },
-    /** Adds `--output` to a command of `offering`, or to its subcommands. Call it last, so that the help lists this option last. */
+    /** Call it last, so that the help lists `--output` last. */
     offer: (command: Command) => {
       if (offering.includes(command.name())) addOption(command)
     },
   }
 }
 
-/** Gives a command its arguments, options, help and action. */
 type Define = (command: Command, io: Io) => void
 
-/** Every command: its summary, and the module that defines it, which is loaded when the command is named. */
+/** The module of a command is loaded when the command is used. */
 export const commands: Readonly<Record<string, readonly [summary: string, load: () => Promise<Define>]>> = {
   serve: [
     'serve folders, or the mounts of a configuration, to MCP clients',
@@ -106,9 +104,8 @@ export const commands: Readonly<Record<string, readonly [summary: string, load: 
 }
 
 /**
- * Creates the command line. The commands that are named get their options; the others have only a summary.
- *
- * @param first The first word. If it is a command, all commands that are not named are left out.
+ * @param isNamed Tells for which commands to load the options. The others have only a summary.
+ * @param first The first word of the command line. If it is a command, commands that are not named are left out.
  */
 export async function createProgram(
   io: ProcessIo,
@@ -165,12 +162,10 @@ Data goes to stdout, everything else to stderr. --json prints data for programs.
   return program
 }
 
-/** Makes the headings `Examples` and `Exit codes` bold on a terminal. Commander styles the other headings. */
 function withHeadings(text: string, isTerminal: boolean): string {
   return text.replace(/^(?:Examples|Exit codes):/gm, coloursFor(isTerminal).bold)
 }
 
-/** The commands under each heading of the help. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   'Look at resources:': [
     'ui',
@@ -191,7 +186,6 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 }
 const otherCommands = 'Other commands:'
 
-/** The commands in the order of the help. */
 const inGroups = [...Object.keys(groups), otherCommands].flatMap((group) =>
   Object.entries(commands).filter(([name]) => groupOf(name) === group),
 )
@@ -200,7 +194,7 @@ function groupOf(name: string): string {
   return Object.keys(groups).find((group) => groups[group]?.includes(name)) ?? otherCommands
 }
 
-/** For a command, the names of similar commands in other programs, separated by spaces. */
+/** Names of similar commands in other programs, separated by spaces. */
 const synonyms: Readonly<Record<string, string>> = {
   read: 'cat show get open',
   ls: 'list dir',
@@ -218,17 +212,15 @@ const synonyms: Readonly<Record<string, string>> = {
   completion: 'completions',
 }
 
-/** Returns the command that has a word among its synonyms; `undefined` if there is none. */
 export function commandForSynonym(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }
 
-/** For commands that only other versions have: the error message, which names the commands to use instead. */
+/** Error messages for commands that other versions have. */
 export const replacementHints: Readonly<Record<string, string>> = {
   tui: `The command 'tui' does not exist. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 
-/** Returns the text for a call without a command: first steps for a person. Without a terminal, also the command that a host starts. */
 export function welcome(isTerminal: boolean): string {
   const { bold } = coloursFor(isTerminal)
   const begin = isTerminal
@@ -245,7 +237,6 @@ export function welcome(isTerminal: boolean): string {
   )
 }
 
-/** Removes `error: ` from a message of commander, and shortens its message about an invalid argument. */
 function plainly(text: string): string {
   return text
     .trimEnd()

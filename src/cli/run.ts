@@ -4,10 +4,9 @@ import { exitCodes, explainError } from './terminal/exit.ts'
 import { createIo, outputClosedError, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { secretsOfProcess } from './terminal/secrets.ts'
 
-/** Runs a command line, and reports its failure on stderr. Returns the exit code. */
 export async function runCommandLine(words: readonly string[], io: ProcessIo): Promise<number> {
   const [first] = words
-  // Write nothing to stdout, which a host would parse as the protocol.
+  // Nothing goes to stdout, which a host would parse as the protocol.
   if (first === undefined) {
     writeError(welcome(io.saysToTerminal))
     return exitCodes.usage
@@ -58,11 +57,11 @@ async function checkVersion(io: ProcessIo): Promise<number> {
   }
 }
 
-/** Runs the command line of this process, and ends the process. With `sharing`, processes of other hosts can join this process. */
+/** Ends the process after the command. With `sharing`, processes of other hosts can join this one. */
 export async function runAndExit(sharing?: Sharing): Promise<never> {
   const words = process.argv.slice(2)
   const io = createIo(secretsOfProcess(), sharing)
-  // Report uncaught errors, unless the command has its own handler. Node would print them with their stack.
+  // Without a listener, Node would print uncaught errors with their stack. A command may have its own.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return
@@ -70,6 +69,6 @@ export async function runAndExit(sharing?: Sharing): Promise<never> {
       process.exit(exitCodes.failed)
     })
 
-  // All output is written, so do not wait for open sockets or timers of libraries.
+  // Sockets and timers of libraries would keep the process alive.
   return process.exit(await runCommandLine(words, io))
 }

@@ -117,7 +117,6 @@ const issuer = z
     ),
   })
 
-/** Schema of `http.auth`. */
 export const authSchema = z
   .strictObject({
     resource: endpoint.optionalKey(
@@ -171,10 +170,9 @@ export const authSchema = z
   })
 
 /**
- * Returns the absolute path of the token file that a configuration names, even if the rest of the configuration is faulty: adding a
- * token requires no secrets of the server. `undefined` if the configuration names none.
- *
- * @throws the system error if the configuration cannot be read.
+ * Returns the absolute path of the token file; `undefined` if the configuration names none. Faults in the rest of the
+ * configuration do not matter.
+ * @throws the system error if the configuration cannot be read
  */
 export async function findTokenFile(file: string): Promise<string | undefined> {
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
@@ -185,14 +183,14 @@ export async function findTokenFile(file: string): Promise<string | undefined> {
 type AuthFile = z.output<typeof authSchema>
 type IssuerFile = NonNullable<AuthFile['issuers']>[number]
 
-/** The settings of authentication, with secrets read and paths absolute. */
+/** Secrets are read, and paths absolute. */
 export interface Auth extends Omit<AuthFile, 'issuers'> {
   readonly issuers?: readonly (Omit<IssuerFile, 'introspection'> & {
     readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string }
   })[]
 }
 
-/** Loads the settings of authentication, with their secrets. Values that do not match the schema are skipped, and reported elsewhere. */
+/** Values that do not match the schema are skipped, and reported elsewhere. */
 export async function loadAuth(
   value: unknown,
   { folder, env, servedBy }: ConfigEnvironment,

@@ -11,7 +11,10 @@ import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, isSearch, mountSource, type PlannedMount } from './plan.ts'
 
-/** Returns a function for the key of versions of redacted contents; `undefined` if no index needs the same key after a restart. */
+/**
+ * Returns a function for the key of versions of redacted contents. It resolves to `undefined` if there is no key that
+ * survives a restart.
+ */
 function createVersionKey(
   planned: readonly PlannedMount[],
   cursorSecret: string | undefined,
@@ -25,19 +28,21 @@ function createVersionKey(
 }
 
 interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill' | 'replicas'> {
-  /** Settings of the store that some mounts need. The store is opened with the first of these mounts, and closed with the catalog. */
+  /** Some mounts need the store. It is opened at its first use, and closed with the catalog. */
   readonly store?: Config['store']
   readonly pages?: Config['pages']
   readonly changes?: Config['changes']
   readonly spill?: Config['spill']
   readonly cursorSecret?: string
-  /** The secret that seals cursors if the configuration has none. Default: one that this process makes. */
+  /** The secret that seals cursors if the configuration has none. By default this process makes one. */
   readonly ownCursorSecret?: string
-  /** Earlier secrets. Cursors that were sealed with one of them are still accepted. */
+  /** Cursors that were sealed with one of them are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
-  /** Whether other processes serve the same configuration. They then notify each other of changes through the store. */
+  /**
+   * Whether other processes serve the same configuration. The processes notify each other of changes through the store.
+   */
   readonly replicas?: boolean
-  /** Whether a mount is opened at its first use. By default all are opened here, and a mount that cannot be opened is an error. */
+  /** Whether mounts are opened at their first use. By default they are opened here. */
   readonly lazily?: boolean
 }
 
@@ -46,19 +51,16 @@ export interface MountOpening {
   readonly state: OpeningState
 }
 
-/** A catalog whose mounts may not be open yet. */
 export interface MountedCatalog extends Catalog {
-  /** Returns the mounts in the order of the configuration, each with the state of its opening. The call opens nothing. */
+  /**
+   * Returns the mounts in the order of the configuration, each with the state of its opening. The call opens nothing.
+   */
   openings(): readonly MountOpening[]
-  /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of the mounts that could not be opened. */
+  /** Opens the mounts concurrently. Resolves to the addresses of those that could not be opened. */
   openAll(): Promise<readonly string[]>
 }
 
-/**
- * Creates a catalog of mounts. It opens all of them, or none if one fails. With `lazily`, each mount is opened at its first use.
- *
- * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
- */
+/** @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap */
 export async function openCatalog(
   mounted: readonly PlannedMount[],
   settings: CatalogSettings,
@@ -123,7 +125,8 @@ export async function openCatalog(
             earlier: async () => {
               const texts = (await import('./earlier.ts')).createTextHistory(store.open, planned, rest.scrubber)
               if (replicas === undefined) return texts
-              // `lasting` would also store the log of changes of this process, and replicas would overwrite the logs of each other.
+              // `lasting` would also store the log of changes of this process, and replicas would overwrite the logs of
+              // each other.
               const { lasting: _, ...shared } = texts
               return shared
             },
@@ -153,7 +156,6 @@ export async function openCatalog(
   }
 }
 
-/** Creates the storage of long results of tools, and its mount. Replicas keep them in their shared store. */
 async function openSpill(settings: Config['spill'] = {}, store?: LazyStore) {
   const [{ createSpill }, { sliced }, { limited }] = await Promise.all([
     import('../wrap/spill.ts'),
@@ -177,17 +179,13 @@ async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBound
   return (bounds) => lazyLongResults(store, bounds)
 }
 
-/** Surveys the source of a mount once, for all callers that need the result. */
 function refinedOnce(planned: PlannedMount): PlannedMount {
   const { refine } = planned
   if (refine === undefined) return planned
   return { ...planned, refine: doneOnce(refine) }
 }
 
-/**
- * Returns the key in the store, which the first call creates. Returns `undefined` if the store does not answer; the caller then
- * uses a temporary key.
- */
+/** Returns the key in the store, which the first call creates; `undefined` if the store does not answer. */
 async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
   try {
     const keys = (await store.open()).collection('keys')

@@ -4,14 +4,13 @@ import type { Delivery } from '../core/shared.ts'
 import type { LazyStore } from '../providers/source.ts'
 
 const collection = 'deliveries'
-/** How long deliveries are kept, in milliseconds, and at most how many. */
+/** How long deliveries are kept, in milliseconds, and how many. */
 const bounds = { age: 7 * 24 * 3_600_000, rows: 10_000 }
-/** Number of writes after which old deliveries are removed. */
 const writesPerEviction = 1000
-/** Maximum number of deliveries that wait for the store. Further ones are left out. */
+/** Of deliveries that wait for the store. Further ones are not recorded. */
 const maxWaiting = 1000
 
-/** Creates the record of webhook deliveries in the store: time, recipient and outcome of each, without contents and secrets. */
+/** Records webhook deliveries in the store: time, recipient and outcome of each, without contents and secrets. */
 export function createDeliveries(store: LazyStore, log: Log) {
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
@@ -34,14 +33,13 @@ export function createDeliveries(store: LazyStore, log: Log) {
       waiting++
       last = last.then(() => write(delivery))
     },
-    /** Returns the latest deliveries, newest first; with an id, those of one subscription. */
+    /** Returns the newest delivery first. */
     latest: async (limit: number, subscription?: string): Promise<readonly Delivery[]> => {
       const rows = (await store.open()).collection(collection)
       const query = subscription === undefined ? {} : { term: subscription }
       const deliveryRows = await rows.list({ newest: true, limit, values: true, ...query })
       return deliveryRows.map(({ value }) => jsonIn(Buffer.from(value).toString())).filter(isDelivery)
     },
-    /** Waits until everything is written. */
     close: async (): Promise<void> => void (await last),
   }
 }

@@ -10,8 +10,8 @@ import {
 
 /**
  * Parses JSON with comments and trailing commas.
- *
- * @returns The value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate keys.
+ * @returns The value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate
+ * keys.
  */
 export function parseDocument(file: string, text: string) {
   const source = text.replace(/^\ufeff/, '')
@@ -68,7 +68,7 @@ const syntaxFaults: Readonly<Record<string, { readonly message: string; readonly
   },
 }
 
-/** Returns the value of a node. Unlike `getNodeValue` of jsonc-parser, it keeps `__proto__` as an ordinary key, as JSON has it. */
+/** Unlike `getNodeValue` of jsonc-parser, it keeps `__proto__` as an ordinary key, as JSON has it. */
 function toValue(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(toValue)
   if (node.type !== 'object') return node.value
@@ -96,7 +96,7 @@ function* duplicatesIn(node: Node, path: readonly PathStep[]): Generator<{ node:
   }
 }
 
-/** Returns the offset of a value or its key. Of duplicate keys, the last one applies. */
+/** Of duplicate keys, the last one applies. */
 function offsetOf(tree: Node, path: readonly PathStep[], at: 'key' | 'value'): number {
   let member = { key: tree, value: tree }
   for (const step of path) {

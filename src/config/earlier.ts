@@ -8,18 +8,16 @@ import type { Store } from '../store/index.ts'
 import type { PlannedMount } from './plan.ts'
 
 const collection = 'read-texts'
-/** Limits of the kept texts: their number, their compressed bytes, and the time since each was written, in milliseconds. */
+/** Limits of the kept texts: their number, their compressed bytes, and their age in milliseconds. */
 const bounds = { rows: 4000, bytes: 64 * 1024 * 1024, age: 7 * 24 * 3_600_000 }
-/** Number of writes after which the limits are applied. */
 const putsPerEviction = 50
-/** Maximum length of an inflated text, in bytes. */
 const maxTextBytes = 64 * 1024 * 1024
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
 
 /**
- * Stores the texts of reads, so that a difference can be made after a restart, and by another replica. Known secrets are
- * removed first. If a mount is configured differently, for example redacted, the earlier texts are unknown.
+ * Stores the texts of reads, without known secrets, so that a difference can be made after a restart, and by another
+ * replica. After a change of the mounts, the earlier texts are unknown.
  */
 export function createTextHistory(
   open: () => Promise<Store>,
@@ -38,7 +36,6 @@ export function createTextHistory(
         if (row === undefined) return undefined
         return (await inflate(row.value, { maxOutputLength: maxTextBytes })).toString('utf16le')
       } catch (error) {
-        // Without the store, the text is unknown, and the caller is told so.
         if (isResourceError(error)) return undefined
         throw error
       }

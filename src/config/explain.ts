@@ -5,13 +5,11 @@ import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
 import { outsideMountSchema } from './schema-parts.ts'
 
-/** A fault of a value as zod reports it. */
 export type SchemaIssue = z.core.$ZodIssue
 
-/** Result of zod for a value: the output or all issues. */
 export type CheckedValue<Output> = { readonly data: Output } | { readonly issues: readonly SchemaIssue[] }
 
-/** Validates a refused value a second time, with the same schema in zod. The result of zod is final. */
+/** Validates a refused value a second time, to find the reasons. @returns The result of zod, which is final. */
 export function validateWithZod<Output>(schema: Schema<Output>, value: unknown): CheckedValue<Output> {
   const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
   return success ? { data: data as Output } : { issues: error.issues }
@@ -19,7 +17,7 @@ export function validateWithZod<Output>(schema: Schema<Output>, value: unknown):
 
 const converted = new WeakMap<object, z.ZodType>()
 
-/** Rebuilds a recorded schema in zod: every function and method that made it is called again. */
+/** Calls the functions and methods of zod by which the schema was made. */
 function toZod(schema: Schema<unknown>): z.ZodType {
   const cachedType = converted.get(schema)
   if (cachedType !== undefined) return cachedType
@@ -32,7 +30,6 @@ function toZod(schema: Schema<unknown>): z.ZodType {
   return zodType
 }
 
-/** Converts the schemas in an argument, which is a schema, a list of schemas, or an object with schemas as members. */
 function withZod(argument: unknown): unknown {
   if (Array.isArray(argument)) return argument.map(withZod)
   if (typeof argument !== 'object' || argument === null || argument instanceof RegExp) return argument
@@ -44,7 +41,7 @@ function isSchema(value: object): value is Schema<unknown> {
   return 'step' in value && 'safeParse' in value
 }
 
-/** The JSON Schema of `hikidashi.json` (draft-07, which every editor supports), made from the schema that validates it. */
+/** The JSON Schema of `hikidashi.json`, in draft-07 for the sake of editors. */
 export async function configJsonSchema(): Promise<Readonly<Record<string, unknown>>> {
   const { $schema, ...schema } = z.toJSONSchema(toZod(await loadConfigSchema()), { target: 'draft-7', io: 'input' })
   addOutside(schema)
@@ -52,14 +49,14 @@ export async function configJsonSchema(): Promise<Readonly<Record<string, unknow
     $schema,
     title: 'hikidashi.json',
     description: 'The sources that hikidashi serves, and the ways to reach them.',
-    // Settings for editors that support them: comments and trailing commas are allowed.
+    // For editors that support these settings.
     allowComments: true,
     allowTrailingCommas: true,
     ...schema,
   }
 }
 
-/** Adds mounts of sources from outside, whose options only the source knows. */
+/** Of a mount from outside, the options are not known here. */
 function addOutside({ properties }: { readonly properties?: object }): void {
   const mounts = memberOf(memberOf(properties, 'mounts'), 'additionalProperties')
   const kinds = memberOf(mounts, 'oneOf') ?? memberOf(mounts, 'anyOf')
@@ -75,12 +72,14 @@ function addOutside({ properties }: { readonly properties?: object }): void {
   kinds.push(outside)
 }
 
-/** The schema as the text of `config.schema.json`. */
 export async function formatConfigSchema(): Promise<string> {
   return `${JSON.stringify(await configJsonSchema(), undefined, 2)}\n`
 }
 
-/** Returns the default message of an issue; `undefined` leaves the message of zod. For unknown keys, it is the JSON of the known keys. */
+/**
+ * Returns the message of an issue; `undefined` leaves the message of zod. For unknown keys, it is the JSON of the known
+ * keys.
+ */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
@@ -103,7 +102,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
       }
       return refusal(`The value is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
     case 'unrecognized_keys':
-      // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.
+      // The caller makes a problem of each unknown key, with a fix that names the known keys.
       return JSON.stringify(keysOf(issue.inst))
     default:
       return undefined

@@ -9,10 +9,9 @@ import type { Finding } from './problem.ts'
 import { clientsSchema } from './schema.ts'
 import { postPath } from './writing.ts'
 
-/** A finding about a key, or about its value. */
 type KeyFinding = Finding & { readonly at?: 'key' | 'value' }
 
-/** Converts an issue of the schema library to findings, with their paths in the document. */
+/** An issue may be several findings, such as one for each unknown key. */
 export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
@@ -28,7 +27,6 @@ export function issueFindings(issue: SchemaIssue): readonly KeyFinding[] {
   return [{ path, ...partsOfRefusal(issue.message) }]
 }
 
-/** Finds addresses that are malformed, or that overlap with another address. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
   const earlierAddresses: { readonly address: string; readonly parsed: Address }[] = []
@@ -59,7 +57,6 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Finds mounts whose addresses overlap with the overview of the server, unless the overview is turned off. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
@@ -72,7 +69,6 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Finds mounts that accept posts over HTTP at the same path. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const keysByAddress = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
@@ -88,7 +84,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is not a search. */
+/** Returns the name of the option with the mounts that a search covers; `undefined` for a mount that is no search. */
 export function searchOption(mount: unknown): string | undefined {
   return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
 }
@@ -118,7 +114,6 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   })
 }
 
-/** Finds addresses in client profiles at which nothing is mounted. A client with no other address would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clientsSchema.safeParse(memberOf(config, 'clients'))
   const addressTexts = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
@@ -142,13 +137,11 @@ function isAddress(text: string): boolean {
   }
 }
 
-/** The members that replicas must share, and how to write each. */
 const requirements = {
   store: 'Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
 
-/** Finds what prevents a configuration with `replicas` from running: missing members, and webhooks. */
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []

@@ -9,13 +9,11 @@ import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfigName, stateFolder } from './state-folder.ts'
 
-/** The advice for a path that is not of the expected kind, by that kind. */
 const remedies = {
   file: 'Name a file instead.',
   folder: 'Name the folder that contains it. In a mount of files, "include" can then name the file.',
 }
 
-/** Checks that a file or a folder exists. Returns the findings at `key`, or none. */
 export async function pathExistenceFindings(
   kind: 'file' | 'folder',
   path: string,
@@ -39,46 +37,41 @@ function isMissing(code: string): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** The path of the default store in the state folder: for the folder of a configuration, or for folders without a configuration. */
+/** @param folders The folder of a configuration, or the folders that are served without one. */
 export function defaultStoreFile(
   folders: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
 ): string {
   const paths = folders.map((folder) => resolve(folder))
   const [first = ''] = paths
-  // Loaded at its first use, because loading node:crypto slows down a start.
+  // Loading node:crypto slows down a start.
   const { createHash } = process.getBuiltinModule('node:crypto')
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }
 
-/** The sources in a folder, recognized by the names of its direct children. */
 export interface FolderSources {
-  /** The names of the direct children; empty for a git directory. */
+  /** Names of the direct children; empty for a git directory. */
   readonly names: readonly string[]
-  /** Whether the folder is the root of a git repository that can be served. */
+  /** Whether the folder has a git history that can be served. */
   readonly git: boolean
-  /** Whether there is a repository, but no git to serve it. */
   readonly lacksGit?: boolean
-  /** Whether the folder is a git directory itself, such as a bare repository: it has a history, and no files for people. */
+  /** Whether the folder is a git directory itself, such as a bare repository. */
   readonly bare?: boolean
   /** Whether the folder directly contains files of settings, besides hikidashi.json. */
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean
-  /** Usual folders of prompts that exist. */
   readonly prompts: readonly string[]
-  /** Usual folders of skills that exist. */
   readonly skills: readonly string[]
 }
 
-/** Usual folders of prompts. */
 const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 
 /** Folders in which coding agents look for skills. */
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
-/** Examines the names at the top of a folder, and the usual folders of prompts and skills. Rejects like `readdir`. */
+/** Rejects like `readdir`. */
 export async function inspectFolder(folder: string): Promise<FolderSources> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = compileFormatRules({})
@@ -98,19 +91,17 @@ export async function inspectFolder(folder: string): Promise<FolderSources> {
   }
 }
 
-/** Whether a `.git` is a repository, or a file that leads to one. */
+/** A file `.git` leads to a repository elsewhere. */
 function isRepository(path: string): boolean {
   const stats = lstatSync(path)
   return stats.isFile() || (stats.isDirectory() && pathExists(join(path, 'HEAD')))
 }
 
-/** Whether a folder of PATH contains a program of this name. */
 function isInPath(program: string): boolean {
   const file = process.platform === 'win32' ? `${program}.exe` : program
   return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && pathExists(join(folder, file)))
 }
 
-/** Returns the usual folders of prompts that contain a Markdown file other than a README. */
 async function promptsIn(folder: string): Promise<readonly string[]> {
   const names: string[] = []
   for (const name of promptFolders)
@@ -120,7 +111,6 @@ async function promptsIn(folder: string): Promise<readonly string[]> {
   return names
 }
 
-/** Returns the usual folders of skills that contain a skill. */
 async function skillsIn(folder: string): Promise<readonly string[]> {
   const names: string[] = []
   for (const name of skillFolders)
@@ -130,7 +120,7 @@ async function skillsIn(folder: string): Promise<readonly string[]> {
   return names
 }
 
-/** Examines the entries of a subfolder, if it exists. A symbolic link is skipped, because it may lead anywhere. */
+/** A symbolic link is skipped, because it may lead anywhere. */
 async function lookInto(folder: string, name: string, look: (entries: readonly Dirent[], at: string) => void) {
   await openWithin(join(folder, name), { folder, symlinks: 'deny' }, async ({ at }) =>
     look(await readdir(at, { withFileTypes: true }), at),

@@ -27,25 +27,21 @@ import { loadMountSchemas, type MountSchemas, type OutsideSources } from './sche
 import { loadStoreSettings } from './store.ts'
 import { type WithheldPart, withheldParts, withoutParts } from './untrusted.ts'
 
-/** A valid configuration, with its secrets read. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
-  /** Absolute path of the configuration. */
   readonly file: string
-  /** The folder of the configuration. Relative paths start there. */
+  /** The folder of the configuration, at which relative paths start. */
   readonly folder: string
   readonly cursorSecret?: string
-  /** Earlier secrets. Cursors that were sealed with one of them are still accepted. */
+  /** Cursors that were sealed with one of them are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
-  /** The values of all secrets that the configuration refers to. The scrubber removes them from all output. */
+  /** The values of the secrets that the configuration refers to. */
   readonly secrets: readonly string[]
-  /** `http.auth`, with its secrets. */
   readonly auth?: Auth
-  /** Whether a person named or trusts the configuration. */
   readonly isTrusted: boolean
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly WithheldPart[]
-  /** The mounts whose folder or file is missing, each with the problem to report. Each use tries to open them again. */
+  /** Mounts whose folder or file is missing. Each use tries to open them again. */
   readonly absent: readonly { readonly address: string; readonly problem: ConfigProblem }[]
 }
 
@@ -54,21 +50,21 @@ export type LoadResult = { readonly config: Config } | { readonly problems: read
 type Env = Readonly<Record<string, string | undefined>>
 
 export interface LoadOptions {
-  /** Environment variables for secrets of the form `{ "env": … }`. */
+  /** For secrets of the form `{ "env": … }`. */
   readonly env?: Env
   /**
-   * Returns whether the user trusts a configuration with these bytes. Without trust, the parts that do more than read the folder of
-   * the configuration are left out. Default: the configuration is trusted.
+   * Returns whether the user trusts a configuration with these bytes. Without trust, parts that do more than read the
+   * folder of the configuration are left out. By default the configuration is trusted.
    */
   readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
   /**
-   * Whether a configuration is valid although a folder or file of a mount is missing; {@link Config.absent} names these mounts.
-   * By default the configuration is refused.
+   * Whether a configuration is valid although a folder or file of a mount is missing ({@link Config.absent}). By
+   * default it is refused.
    */
   readonly admitsAbsent?: boolean
 }
 
-/** Loads and validates a configuration file. Returns the configuration, or all problems in the order of the file. */
+/** Returns the configuration, or its problems in the order of the file. */
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadResult> {
   const { env = process.env, isTrusted, admitsAbsent = false } = options
   let content: Buffer
@@ -80,7 +76,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const absolute = resolve(file)
   const folder = dirname(absolute)
   const { document, faults, duplicates } = parseDocument(file, content.toString('utf8'))
-  // The parser guesses after a syntax fault: report no other faults.
+  // After a syntax fault the parser guesses, so other faults are not reported.
   if (faults.length > 0) return { problems: faults }
 
   const writtenMounts = mountsIn(document.value)
@@ -141,7 +137,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   return { config: { ...config, mounts: openMounts, ...rest, ...sealing, ...auth } }
 }
 
-/** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
+/** zod is loaded only for a refused value, to find the reasons. */
 async function judge(
   value: unknown,
   { mount }: MountSchemas,
@@ -153,7 +149,7 @@ async function judge(
   return validateWithZod(await loadConfigSchema(outside), value)
 }
 
-/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are named, and not loaded. */
+/** In a configuration that is not trusted, sources from outside are named, and not loaded. */
 async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: string, isTrusted: boolean) {
   const sources = new Map<string, Source | undefined>()
   const modules = new Map<string, string>()
@@ -174,7 +170,6 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
   return { sources, modules, findings }
 }
 
-/** Replaces the name of each source from outside by the URL of its module. */
 function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, string>): ConfigFile['mounts'] {
   if (modules.size === 0) return mounts
   const entries = Object.entries(mounts).map(([address, mount]) => [
@@ -199,7 +194,6 @@ function missingFileProblem(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Finds missing folders and files of mounts, including mounts with other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,
@@ -220,7 +214,6 @@ async function absences(
   return (await Promise.all(examinations)).flat()
 }
 
-/** The files and folders that a mount needs, if their names are valid. */
 function pathsOf(mount: unknown, schemas: MountSchemas) {
   const { needs = {}, shape = {} } = schemas.sourceOf(mount) ?? {}
   return Object.entries(needs).flatMap(([key, kind]) => {
@@ -229,7 +222,7 @@ function pathsOf(mount: unknown, schemas: MountSchemas) {
   })
 }
 
-/** Finds an audit log in a served folder: others could read it, and each record would be notified as a change. */
+/** Others could read an audit log in a served folder, and each record would be notified as a change. */
 function auditFindings(
   config: unknown,
   folder: string,
@@ -240,7 +233,6 @@ function auditFindings(
   return address === undefined ? [] : [servedFileFinding(['audit', 'file'], 'The audit log', address)]
 }
 
-/** Finds faults that only the source of a mount can detect. */
 async function sourceFindings(
   mounts: ReadonlyMap<string, unknown>,
   schemas: MountSchemas,
@@ -252,7 +244,7 @@ async function sourceFindings(
   return findings.flat()
 }
 
-/** Finds mounts with "languages" whose access rules hide paths: a document would name its hidden translations. */
+/** With "languages", a document names its translations, even those that access rules hide. */
 function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   return [...mounts].flatMap(([address, mount]) => {
     const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
@@ -288,7 +280,7 @@ function listenFindings(config: unknown): readonly Finding[] {
   ]
 }
 
-/** Finds an endpoint at a path at which the server answers something else, so that no client could reach MCP. */
+/** Finds an endpoint at a path at which the server answers something else. */
 function pathFindings(config: unknown): readonly Finding[] {
   const http = memberOf(config, 'http')
   const path = memberOf(http, 'path')

@@ -23,11 +23,7 @@ import { polled } from '../wrap/polled.ts'
 import { folderOption, isSearch, methodsOf, mountSource, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
-/**
- * Opens one mount.
- *
- * @throws ResourceError of the kind that the provider threw; the message names the address.
- */
+/** @throws ResourceError of the kind that the provider threw; the message names the address */
 export async function openMount(planned: PlannedMount, mountSettings: MountSettings): Promise<Mount> {
   const settings = withMountLog(planned, mountSettings)
   try {
@@ -39,15 +35,13 @@ export async function openMount(planned: PlannedMount, mountSettings: MountSetti
   }
 }
 
-/** Settings whose log names the mount in each event. */
 function withMountLog({ address }: PlannedMount, settings: MountSettings): MountSettings {
   return { ...settings, log: (level, message, fields) => settings.log(level, message, { mount: address, ...fields }) }
 }
 
-/** A mount that is opened at its first use. */
 export type DeferredMount = Mount & Pick<DeferredProvider, 'open' | 'openingState'>
 
-/** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
+/** While the mount cannot be opened, requests fail with `unavailable`. */
 function deferMount(planned: PlannedMount, mountSettings: MountSettings): DeferredMount {
   const settings = withMountLog(planned, mountSettings)
   const { log } = settings
@@ -57,7 +51,7 @@ function deferMount(planned: PlannedMount, mountSettings: MountSettings): Deferr
   return withOpening(planned, provider, settings)
 }
 
-/** Returns a search that is opened at its first use ({@link deferred}). A call of `feed` takes effect once the search is open. */
+/** A call of `feed` takes effect once the search is open. */
 function deferredSearch(open: () => Promise<Provider>, options: DeferredOptions): DeferredProvider {
   let isFed = false
   const opening = async () => {
@@ -94,7 +88,6 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
   return withReplicas(provider, config, { address: planned.address, changes })
 }
 
-/** Makes a mount of an open provider, with the limits and access rules of its configuration. */
 function mountOf({ address, aliases, config }: PlannedMount, provider: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
@@ -118,7 +111,7 @@ function mountOf({ address, aliases, config }: PlannedMount, provider: Provider,
   }
 }
 
-/** Returns the kind of the data of a mount, as the explorer shows it. A source with a label counts as several resources, unless `isSingle` says otherwise. */
+/** A source with a label counts as several resources, unless `isSingle` says otherwise. */
 function mountKind(source: Source, config: MountConfig): MountKind {
   const { name, noun = name, icon, label, purpose, isLive, folder, searches } = source
   const isSingle = source.isSingle?.(config) ?? (label === undefined ? undefined : false)
@@ -142,7 +135,7 @@ export async function openLazily(
   return mount ?? deferMount(planned, settings)
 }
 
-/** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label: it may be a file path. */
+/** The address of a mount is not a label of the measurements, because it may be a file path. */
 export function countOutcomes(
   provider: string,
   { measurements, mountNumber = 0 }: { readonly measurements?: MetricsRegistry; readonly mountNumber?: number },
@@ -181,7 +174,7 @@ function openContext(
   return { ...own, address, folder, documents: (provider, facts) => withDocuments(provider, config, own, facts) }
 }
 
-/** Adds the polling of `poll`. @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
+/** @throws ResourceError `invalid` if the source reports changes by itself, or does not change */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
   const source = mountSource(config)
@@ -197,7 +190,6 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
 
 type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>
 
-/** Adds the document wrappers to a provider, as its mount configures them. */
 async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
@@ -205,7 +197,7 @@ async function withDocuments(
   { headings = [], except, findsTranslations = false, frontMatter: usual }: DocumentRules = {},
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
-  // Loaded only with redaction, because the detectors are large.
+  // The detectors are large, so they are loaded only with redaction.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const exclusions = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
@@ -213,7 +205,6 @@ async function withDocuments(
     redacting === undefined || redact === 'off'
       ? undefined
       : (whole: Provider) => redacting.redacted(whole, { ...exclusions, mode: redact })
-  // Loaded only with OCR.
   const scans =
     limits.ocr === undefined
       ? undefined
@@ -222,7 +213,8 @@ async function withDocuments(
           ...defined({ scrubber, store, through }),
         })
   const documentProvider = documents(provider, {
-    // None if the source finds translations itself. Else none by default, because each possible translation takes a request.
+    // A source may find translations itself. Otherwise each possible translation takes a request, so there are none by
+    // default.
     languages: findsTranslations ? [] : (languages ?? []),
     ...defined({ language, encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
@@ -235,21 +227,20 @@ async function withDocuments(
   return (await import('../skills/index.ts')).describeSkills(documentProvider)
 }
 
-/** Returns the languages in which documents may have translations. None if access rules hide some paths: a document would name hidden ones. */
+/** If access rules hide some paths, there are no languages: a document would name hidden translations. */
 function languagesIn({ languages, access = [] }: DocumentOptions): readonly string[] | undefined {
   return access.some(({ match }) => match !== undefined) ? [] : languages
 }
 
-/** The absolute path of the folder that a mount serves; `undefined` if it serves none. */
+/** Returns an absolute path; `undefined` for a mount that serves no folder. */
 export function servedFolderPath(planned: PlannedMount): string | undefined {
   const name = folderOption(planned.config)
   return name === undefined ? undefined : locatePath(name, planned).path
 }
 
 /**
- * Opens the checker that explains why a mount leaves files out. `undefined` if its source leaves out none.
- *
- * @throws ResourceError `invalid` for a folder that cannot be opened.
+ * Opens the checker that explains why a mount leaves files out. Returns `undefined` if its source leaves out none.
+ * @throws ResourceError `invalid` for a folder that cannot be opened
  */
 export async function openLeftOutExplainer(planned: PlannedMount) {
   const load = mountSource(planned.config).leftOut

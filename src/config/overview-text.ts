@@ -15,22 +15,17 @@ import {
 } from './plan.ts'
 
 export interface OverviewSources {
-  /** The name of the server. */
   readonly name: string
-  /** The mounts that are known before the catalog is open. */
   readonly mounts: readonly PlannedMount[]
-  /** The catalog. `undefined`: it is not open yet. */
   readonly opened: () => MountedCatalog | undefined
-  /** Interval at which the overview is compared while a client listens to it, in milliseconds. Default 2,000. */
+  /** Interval in milliseconds at which the overview is compared while a client listens to it. Default 2,000. */
   readonly compareIntervalMs?: number
 }
 
-/** Maximum number of mounts in the table of the overview. */
 const maxRows = 200
-/** How long the overview waits for the progress of the indexes, in milliseconds. */
+/** How long the overview waits for the progress of the indexes. */
 const statusTimeoutMs = 1000
 
-/** The facts of one mount that a principal may see. */
 interface OverviewRow {
   readonly mount: PlannedMount
   readonly address: string
@@ -41,7 +36,7 @@ interface OverviewRow {
   readonly progress: MountProgress | undefined
 }
 
-/** Writes the overview for a principal. It opens no mount, and asks only open indexes for their progress. */
+/** Writes the overview for a principal, without opening a mount. */
 export async function writeOverview(sources: OverviewSources, principal: Principal): Promise<string> {
   const { name } = sources
   const rows = await rowsFor(sources, principal)
@@ -64,7 +59,6 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
   ].join('\n')
 }
 
-/** The mounts in which a principal may see something. */
 async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly OverviewRow[]> {
   const catalog = opened()
   return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
@@ -96,7 +90,6 @@ async function rowsOf(catalog: MountedCatalog, principal: Principal): Promise<re
   })
 }
 
-/** Returns the progress of each mount in an open search, by the address of the mount. */
 async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
@@ -104,7 +97,6 @@ async function progressOf(catalog: MountedCatalog): Promise<ReadonlyMap<string, 
   return new Map(statuses.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
 }
 
-/** Returns the progress of an index, or `undefined` when it fails or does not arrive before the time-out. */
 async function withinTime(status: Promise<FeedStatus | undefined>): Promise<FeedStatus | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => {
@@ -124,7 +116,6 @@ function writeRow(row: OverviewRow): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** The title of a mount, or an empty text, and the kind of its data. */
 function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
   return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: mountNoun(config) }
 }
@@ -170,7 +161,6 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
-/** Returns a Markdown list of ways to search and read, with addresses of this server as examples. */
 function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => isSearch(mount.config))
   const files = rows.find(({ mount }) => servesFiles(mount.config))
@@ -182,18 +172,14 @@ function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   ]
 }
 
-/** Escapes Markdown in a text. */
 function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }
 
-/** Maximum number of listed mounts. */
 const maxMounts = 1000
 
 /**
- * Writes `/llms.txt` (llmstxt.org) for a principal: the mounts in which the principal may see something, with their addresses. It
- * opens no mount.
- *
+ * Writes `/llms.txt` (llmstxt.org) for a principal, without opening a mount.
  * @param endpoint URL of the MCP endpoint.
  */
 export async function writeLlms(sources: OverviewSources, principal: Principal, endpoint: string): Promise<string> {

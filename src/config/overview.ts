@@ -24,16 +24,15 @@ const resource: Resource = {
   mimeType: 'text/markdown',
 }
 
-/** The overview depends on the caller, and changes whenever a mount is opened or indexed. */
+/** The overview depends on the caller, and changes when a mount is opened or indexed. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 
-/** Maximum number of spellings of the overview's URI that one client may subscribe to. */
+/** One client may subscribe to this number of spellings of the overview's URI. */
 const maxSpellings = 16
 
 /**
- * Puts an overview of the server in front of the list: a Markdown text with the mounts, their sizes and how current they are. It
- * has only facts that are known without opening a mount. With the overview, the list is never empty, even when nothing is mounted
- * or no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
+ * Puts an overview of the server in front of the list: a Markdown text with the mounts, their sizes and how current
+ * they are. Its facts are known without opening a mount. The overview belongs to no mount.
  */
 export function withOverview(views: ViewFactory, sources: OverviewSources): ViewFactory {
   const { opened, mounts, compareIntervalMs = 2000 } = sources
@@ -85,7 +84,8 @@ export function withOverview(views: ViewFactory, sources: OverviewSources): View
     view: (principal) => extended(views.view(principal), principal, true),
     narrowed: (narrowing) => {
       const { most } = narrowing
-      // The overview counts towards the resources that a host accepts. A host that accepts only one gets the most important resource.
+      // The overview counts towards the resources that a host accepts. A host that accepts one gets the most important
+      // resource instead.
       const isListed = most === undefined || most > 1
       const viewOf = views.narrowed(most === undefined || !isListed ? narrowing : { ...narrowing, most: most - 1 })
       return (principal) => extended(viewOf(principal), principal, isListed)
@@ -93,7 +93,6 @@ export function withOverview(views: ViewFactory, sources: OverviewSources): View
   }
 }
 
-/** Whether a URI names the overview, in any spelling. */
 function isOverview(uri: string): boolean {
   if (!/^hikidashi:/i.test(uri)) return false
   try {
@@ -113,8 +112,8 @@ interface Watcher {
 }
 
 /**
- * Compares the overview of every listening principal periodically. Returns a function that adds a listener, and resolves to a
- * function that removes the listener again.
+ * Compares the overview of listening principals periodically. The returned function adds a listener, and resolves to a
+ * function that removes the listener.
  */
 function createOverviewWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
   const watchers = new Set<Watcher>()
@@ -151,7 +150,6 @@ function createOverviewWatch(textFor: (principal: Principal) => Promise<string>,
   }
 }
 
-/** Returns a subscription that also accepts the URI of the overview. */
 function withOverviewUpdates(
   inner: Subscription,
   watchOverview: (tell: () => void) => Promise<() => void>,
@@ -200,19 +198,18 @@ function withOverviewUpdates(
   }
 }
 
-/** Maximum number of mounts that are named. If there are more, they are counted by kind. */
+/** Further mounts are counted by kind. */
 const maxNamed = 5
-/** Maximum length of the name of a mount, in words and in characters. */
 const maxTitle = { words: 4, length: 40 }
-/** The same as `[\p{Cc}\u2028\u2029]+`, but Node compiles it three times as fast, at every start. */
+/** The same as `[\p{Cc}\u2028\u2029]+`, but Node compiles it faster, at every start. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]+/g
-/** Maximum length of an address, in characters. A longer one is left out. */
+/** In characters. A longer address is left out. */
 const maxAddress = 100
 
 /**
- * Returns a function for the instructions that a model gets at `initialize`: the mounts, and how to search, read a part and expand
- * a template. The text comes from the configuration alone, names only mounts of which the principal may see something, and has at
- * most 100 words; with the note on the limits of a host, at most 120.
+ * Returns a function for the instructions that a model gets at `initialize`: the mounts, and how to search, read a part
+ * and expand a template. They come from the configuration alone, and name mounts of which the principal may see
+ * something.
  */
 export function createGuide(mounts: readonly PlannedMount[]): (principal: Principal) => string {
   const mountFacts = mounts.flatMap((mount) => {

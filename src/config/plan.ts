@@ -19,21 +19,21 @@ import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
 
-/** A mount that is not open yet: its address, and how to open it. */
 export interface PlannedMount {
   readonly address: string
   /** Other spellings of the address, if it is the path of a folder that is reached through a symbolic link. */
   readonly aliases?: readonly string[]
   readonly config: MountConfig
-  /** Base folder of relative paths of the mount. */
   readonly folder: string
   /** Limits of the paths of the mount, if the configuration is not trusted or has `"linkedRoots": false`. */
   readonly confined?: PathLimits
-  /** Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link config}. */
+  /**
+   * Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link
+   * config}.
+   */
   readonly refine?: () => Promise<MountConfig>
 }
 
-/** Returns the mounts of a configuration, in its order. */
 export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Config): readonly PlannedMount[] {
   const confined =
     isTrusted && linkedRoots ? undefined : ({ symlinks: linkedRoots ? 'beneath' : 'deny', outside: isTrusted } as const)
@@ -46,14 +46,14 @@ export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Co
   }))
 }
 
-/** Returns the source of a mount. @throws TypeError for an unknown source, which no loaded configuration names. */
+/** @throws TypeError for an unknown source, which no loaded configuration names */
 export function mountSource({ provider }: MountConfig): Source {
   const source = sourceNamed(provider)
   if (source === undefined) throw new TypeError(`There is no source ${provider}.`)
   return source
 }
 
-/** Returns the name of the folder that a mount serves, as its options have it; undefined if it serves none. */
+/** Returns the folder as the options of the mount name it; `undefined` for a mount that serves no folder. */
 export function folderOption(config: MountConfig): string | undefined {
   const { folder } = mountSource(config)
   const name = folder === undefined ? undefined : config[folder.option]
@@ -66,8 +66,8 @@ function aliasesIn(address: string, config: MountConfig, folder: string): Pick<P
 }
 
 /**
- * Returns the other addresses of a folder whose address is its path: the path as it was given, as the shell spells it, and without
- * symbolic links.
+ * If the address is the path of a folder, returns further addresses: the path as it was given, as the shell spells it,
+ * and without symbolic links.
  */
 function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'> {
   const { PWD: shellFolder } = process.env
@@ -82,10 +82,9 @@ function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'>
 }
 
 /**
- * Returns the mounts of folders. The address of each is `file://` and its absolute path, so that a host on the same machine can open the
- * files that it reads. A single folder can have a name instead: `file:///NAME`.
- *
- * @throws ResourceError `invalid` for a name without exactly one folder, or for a name that no address can have.
+ * Returns the mounts of folders. The address is `file://` and an absolute path, so that a host on the same machine can
+ * open the files that it reads; a single folder can have a name instead: `file:///NAME`.
+ * @throws ResourceError `invalid` for a name beside none or several folders, or for a name that no address can have
  */
 export function planFolders(
   folders: readonly string[],
@@ -114,8 +113,8 @@ function addressOf(name: string): string {
 }
 
 /**
- * Returns the abilities of a catalog of these mounts, from the configuration alone. They equal those of the open catalog, except that
- * another MCP server may turn out to send no notifications of changes.
+ * Returns the abilities of a catalog of these mounts, from the configuration alone. An open mount of another MCP server
+ * may turn out to send no notifications of changes.
  */
 export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   const configs = mounts.map(({ config }) => config)
@@ -127,12 +126,11 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   }
 }
 
-/** Whether the provider of a mount will have `watch` when it is open. */
 export function reportsChanges(config: MountConfig): boolean {
   return methodsOf(config).watch
 }
 
-/** The optional methods that the provider of a mount will have when it is open, from its configuration alone. */
+/** The optional methods that the provider of a mount has when it is open, from the configuration alone. */
 export function methodsOf(config: MountConfig): DeferredAbilities {
   const source = mountSource(config)
   const {
@@ -145,12 +143,10 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
   return { watch: watch || config.poll !== undefined, prompts, tools, sees, parts }
 }
 
-/** Whether a mount offers the tools of another server. */
 export function hasTools(config: MountConfig): boolean {
   return methodsOf(config).tools === true
 }
 
-/** Whether somebody may write into one of these mounts. */
 export function hasWriters(mounts: readonly PlannedMount[]): boolean {
   return mounts.some(({ config }) => (mountSource(config).writers?.(config) ?? []).length > 0)
 }
@@ -176,17 +172,15 @@ export function searchedMounts(mounts: readonly PlannedMount[]): readonly Planne
 }
 
 /**
- * Creates a function that returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all
- * mounts needs no scopes.
- *
- * @throws ResourceError `invalid` for addresses that overlap.
+ * Returns a function for the OAuth scopes that a token needs for a URI. A URI outside the mounts needs no scopes.
+ * @throws ResourceError `invalid` for addresses that overlap
  */
 export function createScopeFinder(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
   const create = () =>
     createResolver(
       mounts.map(({ address, aliases, config: { scopes } }) => ({ address, ...defined({ aliases, scopes }) })),
     )
-  // Addresses of different schemes do not overlap. Over stdio no token has scopes, so a start does not create the resolver.
+  // Addresses of different schemes do not overlap. Over stdio no token has scopes, so the resolver is created late.
   const schemes = new Set(mounts.map(({ address }) => address.slice(0, address.indexOf(':')).toLowerCase()))
   let find = schemes.size < mounts.length ? create() : undefined
   return (uri) => {
@@ -211,8 +205,8 @@ export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly Search
 const ownAddress = 'skill://hikidashi'
 
 /**
- * Adds skills to views: the skills of mounts with `skills`, and hikidashi's own skills, unless a mount overlaps with their address. The
- * own skills are in no list of resources. Skills are searched and loaded at the first request for them.
+ * Adds skills to views: those of mounts with `skills`, and hikidashi's own, unless a mount overlaps with their address.
+ * Its own skills are in no list of resources.
  */
 export function withMountedSkills(views: ViewFactory, mounts: readonly PlannedMount[], log: Log): ViewFactory {
   const isTaken = mounts.some(({ address }) => isOverlapping(parseAddress(address), parseAddress(ownAddress)))
@@ -239,7 +233,6 @@ export function withMountedSkills(views: ViewFactory, mounts: readonly PlannedMo
   }
 }
 
-/** Returns the directories of a mount that are searched for skills. */
 function rootsOf(address: string, config: MountConfig): readonly string[] {
   const skills = 'skills' in config ? config.skills : undefined
   if (skills === undefined || skills === false) return []
@@ -247,7 +240,6 @@ function rootsOf(address: string, config: MountConfig): readonly string[] {
   return skills === true ? [mounted.text] : [skills].flat().map((path) => formatUri(mounted, String(path)))
 }
 
-/** A view that reads hikidashi's own skills at their address, and everything else as before. */
 function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
@@ -257,7 +249,6 @@ function withOwn(view: View, own: () => Promise<View>): View {
   }
 }
 
-/** Loads the code of skills, and creates the catalog of hikidashi's own skills, at the first request for skills. */
 async function openSkills(below: readonly string[], log: Log) {
   const [{ createCatalog }, { createDigests, ownSkillsAddress, ownSkillsProvider, skillsOf }] = await Promise.all([
     import('../core/catalog.ts'),
@@ -266,7 +257,6 @@ async function openSkills(below: readonly string[], log: Log) {
   const catalog = createCatalog({ mounts: [{ address: ownSkillsAddress, provider: ownSkillsProvider() }] })
   const digests = createDigests()
   return {
-    /** The view of hikidashi's own skills. */
     own: (principal: Principal) => catalog.view(principal),
     skillsOf: (view: View) => skillsOf(view, { below, digests, log }),
   }
@@ -278,7 +268,7 @@ export function mountNoun(config: MountConfig): string {
   return noun
 }
 
-/** Creates a test whether the rules and scopes of a mount let a principal see anything of it. */
+/** Tests whether the rules and scopes of a mount let a principal see anything of it. */
 export function createVisibilityTest({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
   const rules = access === undefined ? undefined : compileAccess(access)
   return (principal) =>

@@ -2,21 +2,17 @@ import type { Finding, PathStep } from '../schema/refusals.ts'
 
 export type { Finding, PathStep } from '../schema/refusals.ts'
 
-/** A fault in a configuration file, with its position. */
 export interface ConfigProblem {
   readonly file: string
-  /** The line, from 1 up; 0 if the problem is about the file as a whole. */
+  /** From 1 up; 0 if the problem is about the file as a whole. */
   readonly line: number
   readonly column: number
   /** The path of the key, such as `mounts["file:///docs"].root`; empty if the problem is about the file as a whole. */
   readonly key: string
-  /** The fault, in one sentence. */
   readonly message: string
-  /** The remedy, in one sentence or more. */
   readonly fix: string
 }
 
-/** Converts a finding to a problem at the position of the key or of its value (`at`). */
 export function locateFinding(
   document: ConfigDocument,
   finding: Finding,
@@ -26,19 +22,19 @@ export function locateFinding(
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
 
-/** Returns the finding for a private file that a mount serves. `what`: the subject of the message. */
+/** @param what The private file that the mount serves, as the subject of the message. */
 export function servedFileFinding(path: Finding['path'], what: string, address: string): Finding {
   const message = `${what} lies in the folder that the mount ${JSON.stringify(address)} serves.`
   return { path, message, fix: 'Move it to a folder that no mount serves.' }
 }
 
-/** Formats a problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
+/** Returns one line: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
 export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
   const position = line === 0 ? file : `${file}:${line}:${column}`
   return `${position}: ${key === '' ? '' : `${key}: `}${message} ${fix}`
 }
 
-/** Formats a path of keys as JavaScript spells it: `mounts["file:///docs"].root`. */
+/** Spells a path of keys as JavaScript does: `mounts["file:///docs"].root`. */
 export function formatKey(path: readonly PathStep[]): string {
   const parts = path.map((step) => {
     if (typeof step === 'number') return `[${step}]`
@@ -47,11 +43,10 @@ export function formatKey(path: readonly PathStep[]): string {
   return parts.join('').replace(/^\./, '')
 }
 
-/** A configuration file: its value, and the positions of its keys and values. */
 export interface ConfigDocument {
   readonly file: string
   readonly value: unknown
-  /** Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column start at 1. */
+  /** Line and column start at 1. For a missing value, the position is that of the key of the nearest enclosing one. */
   positionOf(path: readonly PathStep[], at: 'key' | 'value'): TextPosition
 }
 

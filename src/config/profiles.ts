@@ -5,18 +5,18 @@ import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './schema.ts'
 
 /**
- * Hosts in which a model lists, reads and searches resources by itself, by the names that the hosts send as clients. A host is
- * listed here after a test run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
+ * Names that hosts send as clients, with a model that lists, reads and searches resources by itself. A host is added
+ * after a test run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
  */
 const withResources: readonly string[] = ['codex-mcp-client*', 'hikidashi']
 
 /** Hosts that look for tools named `search` and `fetch`. */
 const withConnectors: readonly string[] = ['ChatGPT*', 'openai-mcp*']
 
-/** The explorer calls tools for the information that resources do not carry: token counts, suggestions, search results. */
+/** The explorer calls tools for information that resources do not carry, such as token counts and suggestions. */
 const explorer = 'hikidashi-explorer'
 
-/** Limit of a host on lists, by the name of the host. docs/hosts.md describes how each limit was found. */
+/** docs/hosts.md describes how the limits were found. */
 interface HostLimit {
   readonly name: string
   /** Maximum number of resources that the host accepts in a list. */
@@ -38,13 +38,11 @@ interface Profile {
   readonly note?: string
 }
 
-/** Returns the note for a client whose list is cut. */
 function noteOf({ most, pages }: { readonly most?: number | undefined; readonly pages?: number | undefined }): string {
   const extent = most === undefined ? `${pages} pages of` : `the ${most} most important`
   return `Your list holds ${extent} resources at most; search and templates reach the others.`
 }
 
-/** Creates a function that returns the profile of a client, by its name and version. */
 export function createProfileFinder(
   config: ClientsConfig | undefined,
   catalog: Pick<Catalog, 'narrowed'>,
@@ -58,7 +56,6 @@ export function createProfileFinder(
     isVersion: profile.version === undefined ? () => true : matcher([profile.version].flat()),
   }))
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
-  // At most one entry for each combination of a known host, a configured profile and a choice of tools.
   const profilesByKey = new Map<string, Profile>()
   const profileWith = (host: number, at: number, tools: boolean, chatgpt: boolean): Profile => {
     const key = `${host} ${at} ${tools} ${chatgpt}`
@@ -91,7 +88,9 @@ export function createProfileFinder(
   }
 }
 
-/** Creates a test whether a name matches a pattern, in which `*` is any text. It takes linear time, since clients choose their names. */
+/**
+ * In a pattern, `*` is any text. Clients choose their names, so this is no regular expression, which could backtrack.
+ */
 function matcher(patterns: readonly string[]): (text: string) => boolean {
   const compiled = patterns.map((pattern) => pattern.toLowerCase().split('*'))
   return (clientName) => {

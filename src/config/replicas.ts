@@ -6,7 +6,9 @@ import type { LazyStore } from '../providers/source.ts'
 import { mountSource } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
-/** Shares the changes of a source with the other replicas. */
+/**
+ * Shares the changes of a source with the other replicas. A provider without changes to share is returned unchanged.
+ */
 export async function withReplicas(
   provider: Provider,
   config: MountConfig,
@@ -18,7 +20,7 @@ export async function withReplicas(
   return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })
 }
 
-/** Returns the log of changes in a store. The log and the store are opened at the first use. */
+/** The log and the store are opened at the first use. */
 export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
   let sharedChanges: SharedChanges | undefined
   const open = doneOnce(async () => {
@@ -45,7 +47,7 @@ export function lazyChangeLog(store: LazyStore, log: Log): SharedChanges {
   }
 }
 
-/** Returns the long results of tools in a store. The results and the store are opened at the first use. */
+/** The results and the store are opened at the first use. */
 export function lazyLongResults(store: LazyStore, bounds: LongResultBounds): LongResults {
   const open = doneOnce(async () => {
     const [openedStore, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])

@@ -17,19 +17,17 @@ interface OcrConfig {
 
 interface ScanSettings {
   readonly log: Log
-  /** The mode of redaction: results that were stored with another mode are not used. */
+  /** The mode of redaction. Results that were stored with another mode are not used. */
   readonly redact: string
-  /** Removes secrets from what a provider reads. */
   readonly through?: (provider: Provider) => Provider
   readonly scrubber?: Scrubber
   readonly store?: LazyStore
 }
 
-/** The name of the collection with results of OCR, and its limits. */
 const collection = 'ocr'
 const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 
-/** Opens OCR of scans, as a mount configures it: with `tesseract`, and with results in the store. */
+/** OCR is done by `tesseract`. Its results are kept in the store, if there is one. */
 export function openScanQueue({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): ScanQueue {
   const { log, store } = settings
   return createScanQueue({
@@ -56,7 +54,6 @@ function createPictureReader(languages: readonly string[]): PictureReader {
   }
 }
 
-/** Keeps results in the store, without secrets. */
 function createKept({ open }: LazyStore, way: string, { redact, through, scrubber }: ScanSettings): KeptScans {
   const rowOf = (key: string) =>
     createHash('sha256')
@@ -78,7 +75,7 @@ function createKept({ open }: LazyStore, way: string, { redact, through, scrubbe
   }
 }
 
-/** Returns a text as redaction shows it. Undefined: redaction withholds the text, so it is not stored. */
+/** Returns a text as redaction shows it; `undefined` if redaction withholds the text, which is then not stored. */
 async function withoutSecrets(
   text: string,
   path: string,

@@ -23,21 +23,18 @@ import {
 } from '../schema/shapes.ts'
 import { authSchema } from './auth.ts'
 
-/** A parsed mount of a configuration. Only its source, which `provider` names, knows the keys beyond those of every mount. */
+/** A parsed mount of a configuration. Its source, which `provider` names, knows the further keys. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
-/** The schema of a source that is known only at run time. */
 type AnySchema = SourceSchema<z.Shape>
 
-/** The options that every mount has. They have no effect beyond reading. */
 const commonRules = {
   ...withoutEffects('title description link access scopes cache poll limits'),
 } as const satisfies EffectRules<z.output<z.Members<typeof mountShape>>>
 
-/** The name of the source of a mount, before validation. */
 const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
-/** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
+/** @param mounts The mounts whose sources are loaded; by default all sources are. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: OutsideSources = new Map()) {
   const sourceNames = mounts === undefined ? Object.keys(sources) : [...new Set(Array.from(mounts, providerOf))]
   const schemas = new Map<unknown, Loaded>()
@@ -47,10 +44,9 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: Outs
   ))
     schemas.set(name, sourceLoader)
   for (const [name, source] of outside) schemas.set(name, await loadOutsideSchema(name, source))
-  /** The schema of the source of a mount before validation; undefined if the mount names no known source. */
+  /** Returns `undefined` if the mount, which need not be valid, names no known source. */
   const sourceOf = (mount: unknown): AnySchema | undefined => schemas.get(providerOf(mount))?.source
   return {
-    /** Validates a mount of one of these sources, and refuses every other. */
     mount: z.discriminatedUnion(
       'provider',
       [...schemas.values()].map(({ schema }) => schema),
@@ -79,7 +75,6 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: Outs
 
 export type MountSchemas = Awaited<ReturnType<typeof loadMountSchemas>>
 
-/** The loaded schema of a source, and that of its mounts. */
 interface Loaded {
   readonly source: AnySchema
   readonly schema: z.Schema<MountConfig>
@@ -97,7 +92,10 @@ export const outsideMountSchema = z.strictObject({
   ...mountShape,
 })
 
-/** The sources from outside, by the names that mounts have as `provider`; `undefined` for one that is not loaded for lack of trust. */
+/**
+ * The sources from outside, by the names that mounts have as `provider`; `undefined` for one that is not loaded for
+ * lack of trust.
+ */
 export type OutsideSources = ReadonlyMap<string, Source | undefined>
 
 async function loadOutsideSchema(name: string, outside: Source | undefined): Promise<Loaded> {
@@ -123,7 +121,7 @@ async function loadSource(name: string): Promise<Loaded> {
   return loadedSource
 }
 
-/** The schema of a mount: the options of its source, and the common options that the source does not define itself. */
+/** The options of the source, and the common options that the source does not define itself. */
 function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<MountConfig> {
   const isCommon = ([key]: readonly [string, unknown]) => Object.hasOwn(mountShape, key)
   const [replaced, own] = [true, false].map((isWanted) =>
@@ -135,7 +133,6 @@ function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<Mo
 
 const seconds = durationFrom('1s')
 
-/** Schema of `http`: address, authentication, limits and further endpoints. */
 export const httpSchema = z.strictObject({
   listen: listenAddress.optionalKey(
     'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',

@@ -7,18 +7,16 @@ import { type Finding, servedFileFinding } from './problem.ts'
 import { httpSchema, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
 import { type ConfigEnvironment, storeSchema } from './store.ts'
 
-/** Maximum number of secrets whose cursors are accepted at the same time. */
+/** Cursors of these secrets are accepted at the same time. */
 const maxSecrets = 4
 
-/** Minimum length of a secret, in bytes: half of the key of HMAC-SHA-256. */
 const minSecretBytes = 16
 
-/** One secret, or several: the first seals new cursors, and all of them open cursors. */
+/** The first secret seals new cursors. Any of them opens cursors. */
 const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], {
   error: ({ input }) => secretRefusal(input),
 })
 
-/** Returns the secrets of cursors, in the order of the configuration, and the findings about them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: ConfigEnvironment) {
   const values: string[] = []
   const findings: Finding[] = []
@@ -77,7 +75,6 @@ const profile = z.strictObject({
     ),
 })
 
-/** Schema of the settings for clients: tools, and profiles by name. */
 export const clientsSchema = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])
@@ -89,7 +86,7 @@ export const clientsSchema = z.strictObject({
     .optionalKey('Settings for some clients, by the name that they send. The first match applies.'),
 })
 
-/** The schemas of all settings outside `mounts`, by key. */
+/** The schemas of the settings outside `mounts`, by key. */
 export const settingsShape = {
   $schema: z.string().optionalKey('The path or URL of the JSON schema, for editors.'),
   name: text.optionalKey('The name of the server that clients see. By default "hikidashi".'),
@@ -219,7 +216,6 @@ export const settingsShape = {
   ),
 }
 
-/** Returns the schema of `mounts`, given the schema of a mount. */
 function createMountsSchema(mount: z.Schema<MountConfig>) {
   return z
     .record(z.string(), mount)
@@ -235,20 +231,19 @@ function createMountsSchema(mount: z.Schema<MountConfig>) {
 }
 
 /**
- * Returns the schema of `hikidashi.json`, given the schema of a mount. Every key has a description, from which `config.schema.json`
- * is generated. The loader checks the facts of the machine: whether a folder exists, whether a variable is set.
+ * Returns the schema of `hikidashi.json`, given the schema of a mount. `config.schema.json` is generated from its
+ * descriptions. The loader checks facts of the machine, such as whether a folder exists.
  */
 export function configSchemaOf(mount: z.Schema<MountConfig>) {
   const { $schema, name, instructions, ...others } = settingsShape
   return z.strictObject({ $schema, name, instructions, mounts: createMountsSchema(mount), ...others })
 }
 
-/** Loads the schema of `hikidashi.json` with all sources, and with some from outside. */
 export async function loadConfigSchema(outside?: OutsideSources) {
   return configSchemaOf((await loadMountSchemas(undefined, outside)).mount)
 }
 
-/** A parsed configuration: durations in milliseconds, sizes in bytes, defaults filled in. */
+/** Durations are in milliseconds, sizes in bytes. */
 export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
 
 export type { MountConfig } from './schema-parts.ts'

@@ -7,31 +7,27 @@ import { type PlannedMount, planFolders } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { DocumentSurvey } from './survey.ts'
 
-/** A mount of the standard set-up of a folder. Paths in its configuration are relative to the folder. */
 export interface SetUpMount {
   readonly address: string
+  /** Paths are relative to the folder. */
   readonly config: MountConfig
-  /** Whether the search of the folder covers it. */
   readonly searched?: boolean
-  /** Whether the documents are surveyed when the mount is opened. */
   readonly isSurveyed?: true
 }
 
 interface SetUpOptions {
-  /** The address of the files. */
   readonly address: string
-  /** The name of the folder in the addresses of the other mounts, in plain letters ({@link plainName}). */
+  /** The name of the folder in the addresses of the other mounts ({@link plainName}). */
   readonly name: string
-  /** Prefix of the titles, if several folders are served. */
+  /** Suffix of the titles, if several folders are served. */
   readonly label?: string
-  /** Databases of SQLite, by their paths in the folder. */
   readonly sqlite?: readonly string[]
   readonly documents?: DocumentSurvey
 }
 
 /**
- * Returns the mounts of a folder: its files, history, settings, environment, prompts, skills and databases, if it has them. The
- * search is separate ({@link createSearchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
+ * Returns the mounts of a folder: its files, history, settings, environment, prompts, skills and databases, if it has
+ * them. The search is separate ({@link createSearchMount}), since one search covers several folders.
  */
 export function standardMounts(
   { names, git, bare = false, settings, dotenv, prompts, skills }: FolderSources,
@@ -49,7 +45,6 @@ export function standardMounts(
     ...(git ? [history] : []),
     ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
     ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
-    // The address that the MCP specification reserves for the prompts of Zed.
     ...each(
       label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`,
       prompts,
@@ -75,7 +70,7 @@ function when(isThere: boolean, address: string, config: MountConfig): readonly 
   return isThere ? [{ address, config }] : []
 }
 
-/** Returns the mounts of folders or files: one at the address itself, several below it by their names. */
+/** A single source is mounted at the address itself, several are below it by their names. */
 function each(
   address: string,
   sources: readonly string[],
@@ -92,18 +87,15 @@ function each(
   })
 }
 
-/** The first word in the path of a folder. */
 function wordOf(folder: string): string {
   return /\w+/.exec(folder)?.[0] ?? ''
 }
 
-/** Returns the search over those mounts of one or several folders that are to be searched. */
 export function createSearchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
   const over = mounts.filter(({ searched }) => searched).map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
 
-/** Returns the mount of a folder's files. README and documentation have priority; the survey gives the options for documents. */
 function filesConfig(title: string, names: readonly string[], documents: DocumentSurvey | undefined): MountConfig {
   const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
   const docs = names.find((name) => /^docs?$/i.test(name))
@@ -114,17 +106,15 @@ function filesConfig(title: string, names: readonly string[], documents: Documen
   return { provider: 'files', title, root: '.', ...(rules.length === 0 ? {} : { rules }), ...surveyed(documents) }
 }
 
-/** Returns the options of a mount that follow from the survey of its documents. */
 function surveyed({ language, frontMatter = false }: Partial<DocumentSurvey> = {}) {
   return { ...defined({ language }), ...(frontMatter ? { frontMatter: '**/*.md' } : {}) }
 }
 
-/** Returns the name of a folder in plain letters, which the authority of a URI can hold. */
 export function plainName(folder: string): string {
   return plainWord(basename(folder))
 }
 
-/** Converts a text to a name of plain letters, which the authority of a URI can hold; `root` if no letter is left. */
+/** Converts a text to a name that the authority of a URI can hold; `root` if nothing is left. */
 export function plainWord(text: string): string {
   const name = text
     .toLowerCase()
@@ -134,13 +124,9 @@ export function plainWord(text: string): string {
 }
 
 /**
- * Plans the standard set-up of folders: the mounts of each, and one search over all. The files of each are at `file://` and its
- * absolute path, so that a host on the same machine can open the files that it reads. With `name`, the files of a single folder
- * are at `file:///NAME`. The documents of a folder are surveyed when the mount of its files is opened.
- *
- * Rejects as `readdir` does for a folder that cannot be read.
- *
- * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
+ * Plans the mounts of folders, and one search over them. The addresses are those of {@link planFolders}. Rejects as
+ * `readdir` does for a folder that cannot be read.
+ * @throws ResourceError `invalid` for a name beside none or several folders, or one that no address can have
  */
 export async function planSetUp(folders: readonly string[], options: { readonly name?: string } = {}) {
   const files = planFolders(folders, options)
@@ -172,9 +158,8 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   return {
     /** The mounts that follow from the names at the top of the folders. */
     mounts: mountsOf([]),
-    /** The folders whose git history is not served, because there is no git. */
     withoutGit: roots.filter((_, index) => glances[index]?.lacksGit),
-    /** Adds the mounts of databases in the folders. It reads subfolders, so call it only when the mounts are opened. */
+    /** Adds the mounts of databases in the folders. It reads subfolders, which takes longer. */
     complete: async () => {
       const { findSqliteFiles } = await import('./survey.ts')
       return mountsOf(await Promise.all(roots.map(findSqliteFiles)))
@@ -194,7 +179,6 @@ function plannedIn(root: string, { address, config, isSurveyed }: SetUpMount): P
   }
 }
 
-/** A plain name for each folder. Folders with the same name get a number. */
 function distinctNames(roots: readonly string[]): readonly string[] {
   const names = new Set<string>()
   return roots.map((root) => {

@@ -2,9 +2,8 @@ import { isAbsolute, join } from 'node:path'
 import { homeFolder } from '../core/kit/home.ts'
 
 /**
- * The state folder of hikidashi for this user: `$XDG_STATE_HOME/hikidashi`, by default `~/.local/state/hikidashi`; on Windows
- * `%LOCALAPPDATA%\hikidashi`. A relative value is ignored, as the XDG Base Directory Specification demands, because its meaning
- * would depend on the current folder.
+ * The state folder of this user: `$XDG_STATE_HOME/hikidashi`, by default `~/.local/state/hikidashi`; on Windows
+ * `%LOCALAPPDATA%\hikidashi`. A relative value is ignored, as the XDG Base Directory Specification demands.
  */
 export function stateFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const isWindows = process.platform === 'win32'

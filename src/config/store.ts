@@ -8,7 +8,6 @@ import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 
-/** Schema of `store`, the database for the data that the server itself keeps. */
 export const storeSchema = z
   .strictObject({
     sqlite: text.optionalKey(
@@ -41,7 +40,6 @@ export const storeSchema = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove these keys.') },
   )
 
-/** The folder and the environment from which the secrets of a configuration are read, and its served folders. */
 export interface ConfigEnvironment {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -49,7 +47,7 @@ export interface ConfigEnvironment {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Loads the settings of the store, with its secret. Values that do not match the schema are skipped, and reported elsewhere. */
+/** Values that do not match the schema are skipped, and reported elsewhere. */
 export async function loadStoreSettings(
   value: unknown,
   mounts: ReadonlyMap<string, unknown>,

@@ -13,20 +13,20 @@ import { rowsIn } from '../store/store.ts'
 import { defaultStoreFile } from './folder.ts'
 
 const keyBytes = 32
-/** Time after which the lease of a process that died is free, and pause between two attempts to take it, in milliseconds. */
+/** Duration of a lease, after which that of a process that died is free, and pause between two attempts to take it. */
 const leaseMs = 6000
 const retryMs = 1000
 
 interface KeeperOptions {
   readonly store: LazyStore
-  /** The configuration: the subscriptions of another one in the same store are left alone. */
+  /** Subscriptions of another configuration in the same store are left alone. */
   readonly config: { readonly file: string; readonly folder: string }
   readonly log: Log
 }
 
 /**
- * Keeps subscriptions of webhooks in the store. Each is encrypted with a key in the state folder, so that neither the store nor a copy
- * of it shows a secret or an endpoint.
+ * Keeps subscriptions of webhooks in the store. They are encrypted with a key in the state folder, so that a copy of
+ * the store shows no secret and no endpoint.
  */
 export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) {
   const name = `webhooks/${createHash('sha256').update(config.file).digest('hex').slice(0, 16)}`
@@ -42,7 +42,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     return sealing
   }
   const rows = async () => (await store.open()).collection(name)
-  /** The latest state of each subscription that is not written yet; undefined if it has ended. */
+  /** The latest state of subscriptions that is not written yet; `undefined` for one that has ended. */
   const waiting = new Map<string, KeptSubscription | undefined>()
   let writing: Promise<void> | undefined
 
@@ -63,13 +63,12 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     writing = undefined
   }
   const add = (id: string, one: KeptSubscription | undefined): void => {
-    // Moved to the end, so that it is written after an earlier state that is being written.
     waiting.delete(id)
     waiting.set(id, one)
     writing ??= writeAll()
   }
   const parse = async (id: string, value: Uint8Array): Promise<readonly KeptSubscription[]> => {
-    // A key that cannot be read now is a failure of its own, after which the subscription stays.
+    // If the key cannot be read now, the subscription stays.
     const { open } = await seal()
     try {
       const one = jsonIn(open([name, id], Buffer.from(value).toString()))
@@ -111,9 +110,8 @@ function isKept(value: unknown): value is KeptSubscription {
 }
 
 /**
- * Reads the key in a file that only this user may read. If the file does not exist, it is created.
- *
- * @throws ResourceError `invalid` for a file that is not a key.
+ * Reads the key in a file that only this user may read. A missing file is created.
+ * @throws ResourceError `invalid` for a file that is not a key
  */
 async function readKey(file: string): Promise<Uint8Array> {
   const readKeyFile = () => readFile(file)

@@ -12,24 +12,20 @@ import { type FolderSources, inspectFolder } from './folder.ts'
 
 type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 
-/** The properties of the documents in a folder. */
 export interface DocumentSurvey {
-  /** Language of the texts that are not in UTF-8, or several languages. Undefined if none was recognized. */
+  /** Language of the texts that are not in UTF-8, or several languages; `undefined` if none was recognized. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
-  /** Whether a document exists in several languages. */
   readonly translations: boolean
   readonly frontMatter: boolean
 }
 
-/** Contents of a folder for which `init` writes mounts. */
 export interface FolderSurvey extends FolderSources, DocumentSurvey {
-  /** The name of the variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
+  /** The variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
-  /** Files of SQLite, by their paths in the folder. */
   readonly sqlite: readonly string[]
 }
 
-/** Limits of the survey: documents, databases, folder levels and folders. */
+/** Limits of the survey. The first two count results. */
 const [maxDocuments, maxDatabases, maxLevels, maxFolders] = [200, 20, 3, 500]
 const sampleBytes = 16 * 1024
 
@@ -46,7 +42,7 @@ const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
   'euc-kr': 'ko',
 }
 
-/** Surveys the first documents of a folder, beginning with those near its top. */
+/** Surveys some documents of a folder, beginning with those near its top. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await findFiles(folder, documents, maxDocuments)
   const languageSet = new Set<SurveyedLanguage>()
@@ -69,7 +65,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   }
 }
 
-/** Surveys a folder for `init`. Rejects as `readdir` does if the folder cannot be read. */
+/** Rejects as `readdir` does if the folder cannot be read. */
 export async function surveyFolder(folder: string): Promise<FolderSurvey> {
   const glance = await inspectFolder(folder)
   const postgres = glance.dotenv ? postgresIn(await startOf(folder, '.env')) : undefined
@@ -81,7 +77,6 @@ export async function surveyFolder(folder: string): Promise<FolderSurvey> {
   }
 }
 
-/** The name of a variable that holds the URL of a database, `DATABASE_URL` before any other. */
 function postgresIn(dotenv: Buffer): string | undefined {
   const names = Object.entries(parseEnv(dotenv.toString()))
     .filter(([name, value]) => /^[A-Z][A-Z0-9_]*$/.test(name) && /^postgres(?:ql)?:\/\//.test(value ?? ''))
@@ -89,7 +84,7 @@ function postgresIn(dotenv: Buffer): string | undefined {
   return names.find((name) => name === 'DATABASE_URL') ?? names[0]
 }
 
-/** SQLite databases, recognized by their first bytes. Databases of hikidashi itself are left out. */
+/** Databases are recognized by their first bytes. Those of hikidashi itself are left out. */
 export async function findSqliteFiles(folder: string): Promise<readonly string[]> {
   const paths: string[] = []
   for (const path of await findFiles(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
@@ -100,7 +95,6 @@ export async function findSqliteFiles(folder: string): Promise<readonly string[]
   return paths
 }
 
-/** Returns some files, by their paths in the folder, beginning with those near its top. */
 async function findFiles(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const paths: string[] = []
   let level: readonly string[] = ['']
@@ -134,25 +128,22 @@ async function listDirectory(folder: string, directory: string) {
   return { directory, entries }
 }
 
-/** Number of files and folders that are read at a time. */
 const readAtATime = 16
 
-/** Calls a function for several items at a time. Yields the results in order. */
 async function* severalAtATime<T, R>(items: readonly T[], act: (item: T) => Promise<R>): AsyncGenerator<R> {
   for (let at = 0; at < items.length; at += readAtATime)
     yield* await Promise.all(items.slice(at, at + readAtATime).map(act))
 }
 
-/** The beginning of a file in the folder; empty if the file cannot be read. */
 async function startOf(folder: string, path: string): Promise<Buffer> {
   return (await readFileStart(folder, path, sampleBytes)) ?? Buffer.alloc(0)
 }
 
-/** Reads the beginning of a file in a folder. Undefined: it cannot be read, is not a file, or is reached through a symbolic link. */
+/** Returns `undefined` for a file that cannot be read, is not a regular file, or is reached through a symbolic link. */
 export async function readFileStart(folder: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
   try {
     return await openWithin(join(folder, path), { folder, symlinks: 'deny' }, async ({ at }) => {
-      // Do not block on a FIFO.
+      // Opening a FIFO would block.
       const handle = await open(at, constants.O_RDONLY | constants.O_NONBLOCK)
       try {
         const stats = await handle.stat()

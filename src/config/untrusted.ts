@@ -23,29 +23,28 @@ import { stateFolder } from './state-folder.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 const recordSchema = z.object({
-  /** The absolute path of the configuration. */
   file: z.string(),
-  /** The SHA-256 digest of the configuration's bytes, in hexadecimal. */
+  /** Of the configuration's bytes, in hexadecimal. */
   sha256: z.string(),
   /** When the trust was recorded (ISO 8601). */
   at: z.string(),
 })
 
-/** Record that this user trusts a configuration with one content. */
 type TrustRecord = z.output<typeof recordSchema>
 
-/** The folder of the trust records: one file for each path and content, which only this user can read. */
 function recordsFolder(env: Env): string {
   return join(stateFolder(env), 'trust')
 }
 
-/** The path of a configuration with the symbolic links of its folder resolved. Relative paths in it start in that folder. */
+/**
+ * Symbolic links of the folder are resolved, but not the file itself: relative paths in the file start in this folder.
+ */
 async function trustedPath(file: string): Promise<string> {
   const absolute = resolve(file)
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
 
-/** Loads node:crypto at the first call, to keep starts fast. */
+/** Loading node:crypto slows down a start. */
 function sha256Hex(content: string | Uint8Array): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(content).digest('hex')
 }
@@ -54,7 +53,6 @@ function recordName(file: string, sha256: string): string {
   return `${sha256Hex(`${file}\0${sha256}`)}.json`
 }
 
-/** Whether this user trusts a configuration with exactly this content. */
 export async function isTrustedConfig(file: string, content: Uint8Array, env: Env = process.env): Promise<boolean> {
   const path = await trustedPath(file).catch(() => undefined)
   if (path === undefined) return false
@@ -63,11 +61,7 @@ export async function isTrustedConfig(file: string, content: Uint8Array, env: En
   return record?.file === path && record.sha256 === sha256
 }
 
-/**
- * Records that this user trusts a configuration with this content.
- *
- * @throws the system error if the state folder cannot be written.
- */
+/** @throws the system error if the state folder cannot be written */
 export async function recordTrust(file: string, content: Uint8Array, env: Env = process.env): Promise<TrustRecord> {
   const record = { file: await trustedPath(file), sha256: sha256Hex(content), at: new Date().toISOString() }
   const folder = recordsFolder(env)
@@ -83,7 +77,7 @@ export async function recordTrust(file: string, content: Uint8Array, env: Env = 
   return record
 }
 
-/** Revokes the trust in every content of a configuration. Resolves to the number of revoked records. */
+/** Resolves to the number of revoked records. */
 export async function revokeTrust(file: string, env: Env = process.env): Promise<number> {
   // The links of a folder that no longer exists cannot be resolved.
   const path = await trustedPath(file).catch(() => resolve(file))
@@ -92,7 +86,6 @@ export async function revokeTrust(file: string, env: Env = process.env): Promise
   return records.length
 }
 
-/** Returns all trust records, sorted by path and time. */
 export async function listTrust(env: Env = process.env): Promise<readonly TrustRecord[]> {
   const folder = recordsFolder(env)
   const names = await readdir(folder).catch(() => [])
@@ -105,8 +98,8 @@ export async function listTrust(env: Env = process.env): Promise<readonly TrustR
 }
 
 /**
- * Returns the state of a trust record: `trusted` while the file has the trusted content, `changed` if it has another one, `gone` if it
- * cannot be read.
+ * Returns `trusted` while the file has the trusted content, `changed` if it has another one, `gone` if it cannot be
+ * read.
  */
 export async function trustState({ file, sha256 }: TrustRecord): Promise<'trusted' | 'changed' | 'gone'> {
   const content = await readFile(file).catch(() => undefined)
@@ -114,7 +107,7 @@ export async function trustState({ file, sha256 }: TrustRecord): Promise<'truste
   return sha256Hex(content) === sha256 ? 'trusted' : 'changed'
 }
 
-/** Reads a record. A record that neither this user nor root owns, or that others may write, is ignored. */
+/** A record that neither this user nor root owns, or that others may write, is ignored. */
 async function readRecord(path: string): Promise<TrustRecord | undefined> {
   try {
     const { uid, mode } = await stat(path)
@@ -131,18 +124,17 @@ export interface WithheldPart {
   /** The address of a mount, or the name of a setting such as `audit`. */
   readonly name: string
   readonly part: 'mount' | 'setting'
-  /** The effects for which the part is withheld. */
   readonly effects: readonly Effect[]
 }
 
 type Raw = Readonly<Record<string, unknown>>
 
 /**
- * Returns the parts of a configuration that do more than read its folder, and the parts that depend on them. The configuration is
- * judged as it was written: a part that violates the schema is withheld as well, because its effects are unknown.
- *
+ * Returns the parts of a configuration that do more than read its folder, and the parts that depend on them. A part
+ * that violates the schema is withheld as well, because its effects are unknown.
+ * @param document The configuration as it was written.
  * @param folder The absolute path of the folder that contains the configuration.
- * @param schemas The schemas of all sources that the mounts name.
+ * @param schemas The schemas of the sources that the mounts name.
  */
 export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly WithheldPart[] {
   const { mounts: writtenMounts, ...others } = objectOf(document)
@@ -182,7 +174,6 @@ function mountOf(
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
-/** Finds the searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, absentMounts: ReadonlySet<string>): readonly WithheldPart[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const over = searchedBy(value)
@@ -192,7 +183,6 @@ function emptySearches(mounts: Raw, absentMounts: ReadonlySet<string>): readonly
   })
 }
 
-/** Returns a configuration without the withheld parts. Searches keep the remaining mounts. */
 export function withoutParts<Config extends object>(config: Config, withheld: readonly WithheldPart[]): Config {
   if (withheld.length === 0) return config
   const names = (part: WithheldPart['part']) =>
@@ -216,7 +206,6 @@ function narrowed(mount: unknown, absentMounts: ReadonlySet<string>): unknown {
   }
 }
 
-/** The addresses of the mounts that a mount searches; undefined if it searches none, or all. */
 function searchedBy(mount: unknown): readonly unknown[] | undefined {
   const over = memberOf(mount, searchOption(mount) ?? '')
   return searchOption(mount) === undefined || !Array.isArray(over) ? undefined : over
@@ -265,10 +254,9 @@ const settings: EffectRules<Omit<ConfigFile, 'mounts'>> = {
   cursorSecret: secretEffects,
 }
 
-/** The rules for the effects of settings outside mounts: of the top level, and of the members of `http`, `http.auth` and `store`. */
+/** Effects of settings outside mounts: of the top level, and of the members of `http`, `http.auth` and `store`. */
 export const settingEffects = { settings, http, auth, store } as const
 
-/** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */
 function effectsOfSetting(values: Partial<Omit<ConfigFile, 'mounts'>>, context: EffectContext): readonly Effect[] {
   return effectsBy(settings as EffectRules<typeof values>, values, context)
 }

@@ -6,26 +6,24 @@ import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { JsonObject, PostEndpoint, RecordStore, StoreOutcome, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
-/** A mount that can be written to. */
 export interface WritableMount extends Mount {
   readonly provider: Provider & RecordStore
-  /** The roles that may write. Empty: nobody may. */
+  /** The roles that may write. If there are none, nobody may. */
   readonly writers: readonly string[]
 }
 
-/** The tools that write into a catalog, and the paths that accept posts. */
 export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
-  /** Returns the endpoint at a path below {@link postPathPrefix}. Undefined when there is none that the principal may post to. */
+  /**
+   * Returns the endpoint at a path below {@link postPathPrefix}; `undefined` if there is none that the principal may
+   * post to.
+   */
   postingAt(path: string, principal: Principal): PostEndpoint | undefined
 }
 
-/** Prefix of all paths that accept posts. */
 export const postPathPrefix = '/results/'
-/** Maximum number of results in one post. */
 const mostAtOnce = 100
 
-/** Returns the write access of a catalog; undefined if nobody may write anything. */
 export function createWriteAccess(catalog: Catalog): WriteAccess | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
@@ -33,7 +31,7 @@ export function createWriteAccess(catalog: Catalog): WriteAccess | undefined {
     (mount.writers.includes('*') || principal.roles.some((role) => mount.writers.includes(role))) &&
     catalog.allows(principal, formatUri(parseAddress(mount.address), 'results/'))
 
-  /** Refuses to replace a result that the principal may not see. */
+  /** A result that the principal may not see must not be replaced. */
   const checkVisible: CheckVisible = (mount, value, principal) => {
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
     if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, resultUri(mount, id)))
@@ -63,19 +61,18 @@ export function isWritable(mount: Mount): mount is WritableMount {
   return mount.writers !== undefined && mount.provider.put !== undefined
 }
 
-/** Returns the path for posting results to a mount: its address without the scheme. */
 export function postPath(address: string): string {
   return `${postPathPrefix}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }
 
-/** Whether an id needs no escape in a URI. The provider refuses every other id, with its own reason. */
+/** Whether an id needs no escape in a URI. */
 function isWrittenAlike(id: string): boolean {
   return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
 }
 
 type Saved = StoreOutcome & { readonly uri: string }
 type Put = (mount: WritableMount, value: unknown, context: Context) => Promise<Saved>
-/** @throws ResourceError `not-found` for an id that the principal may not see. */
+/** @throws ResourceError `not-found` for an id that the principal may not see */
 type CheckVisible = (mount: WritableMount, value: unknown, principal: Principal) => void
 
 function resultUri({ address }: WritableMount, id: string): string {
@@ -90,7 +87,6 @@ const outputSchema: JsonObject = objectSchema(['uri', 'id', 'status', 'created']
   expires: { type: 'string' },
 })
 
-/** Creates the tool that saves a result. With several writable mounts, it has an argument for the mount. */
 function saveTool(mounts: readonly WritableMount[], putAnalysis: Put): Tool {
   const [first] = mounts
   const addresses = mounts.map(({ address }) => parseAddress(address).text)
@@ -138,8 +134,8 @@ const sentences: Readonly<Record<StoreOutcome['status'], string>> = {
 }
 
 /**
- * Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, or has an id that the principal may
- * not see, none is saved.
+ * Saves one analysis, or an array of them. If one in an array is malformed, or has an id that the principal may not
+ * see, none is saved.
  */
 function postingTo(mount: WritableMount, putAnalysis: Put, checkVisible: CheckVisible): PostEndpoint {
   return {
@@ -163,11 +159,7 @@ function postingTo(mount: WritableMount, putAnalysis: Put, checkVisible: CheckVi
   }
 }
 
-/**
- * Validates one of several records.
- *
- * @throws ResourceError `invalid`, whose message contains its index.
- */
+/** @throws ResourceError `invalid`, whose message contains the index */
 function checkAt({ provider }: WritableMount, value: unknown, index: number): void {
   try {
     provider.check(value)

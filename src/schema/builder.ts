@@ -1,10 +1,8 @@
 /**
- * Builds the schemas of the configuration. It has those functions and methods of zod 4 (https://zod.dev) that are used here, under
- * the same names, and `optionalKey`, which combines two of them.
- *
- * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its
- * schemas takes several times as long as starting Node, and a configuration is nearly always valid. `config/explain.ts` makes the
- * same schema with zod when a value was refused: zod then says what is wrong, and decides whether the value is accepted.
+ * Builds the schemas of the configuration, with functions and methods of zod 4 (https://zod.dev) under the same names,
+ * and `optionalKey`, which combines two of them.
+ * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and
+ * building its schemas is slow, so `config/explain.ts` does that when a value was refused, to say why.
  */
 import { isObject } from '../core/kit/object.ts'
 import type {
@@ -33,7 +31,6 @@ const refused = Symbol.for('hikidashi.refused')
 /** Returns the output of an accepted value, or {@link refused}. */
 type Judge = (value: unknown) => unknown
 
-/** Data of a schema, besides its methods. */
 interface Facts {
   readonly judge: Judge
   readonly step: SchemaStep
@@ -42,20 +39,18 @@ interface Facts {
   readonly value?: unknown
   readonly options?: readonly Schema<unknown>[]
   readonly isOptional?: true
-  /** Default value of a missing key. */
   readonly fallback?: { readonly value: unknown }
 }
 
-/** A schema with its internal data. */
 type Made = Facts & Schema<unknown>
 
-/** Returns the schema that a method makes of another schema. It has the facts of that schema, such as the members of an object. */
+/** The result keeps the facts of the schema before it, such as the members of an object. */
 function follow(before: Made, method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Made {
-  // The spread copies the facts, which are own properties, but not the methods, which are in the prototype.
+  // The facts are own properties, which a spread copies. The methods are in the prototype.
   return make({ ...(before as Facts), ...more, judge, step: { before, method, args } })
 }
 
-/** Does the same as `follow`, for a schema that accepts only outputs for which `isGood` holds. */
+/** Like {@link follow}, for a schema that accepts outputs for which `isGood` holds. */
 function narrow(before: Made, method: string, args: readonly unknown[], isGood: (value: unknown) => boolean): Made {
   return follow(before, method, args, (value) => {
     const result = before.judge(value)
@@ -77,7 +72,7 @@ function judged(value: unknown, act: (value: unknown, context: RefinementCtx) =>
 const numberOrLength = (value: unknown): number =>
   typeof value === 'number' ? value : (value as { length: number }).length
 
-// One prototype for all schemas: each start makes a thousand of them.
+// A start makes many schemas, so they share one prototype.
 const methods = {
   safeParse(this: Made, value: unknown): ParseResult<unknown> {
     const data = this.judge(value)
@@ -136,12 +131,11 @@ function make(facts: Facts): Made {
   return Object.assign(Object.create(methods) as Schema<unknown>, facts)
 }
 
-/** Makes a schema that is not derived from another one. The caller knows the type of its output. */
 function makeSchema<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
-/** Does the same as {@link makeSchema}, for a schema that accepts the values for which `isGood` holds, unchanged. */
+/** Like {@link makeSchema}, for a schema that returns the values for which `isGood` holds, unchanged. */
 function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
   return makeSchema(method, args, (value) => (isGood(value) ? value : refused), more)
 }
@@ -184,7 +178,7 @@ function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
   key: string,
   options: Options,
 ): DiscriminatedUnion<Options> {
-  // At most one option accepts a value, because each has another literal at the key.
+  // Each option has another literal at the key, so one option at most accepts a value.
   const { judge } = union(options) as unknown as Made
   return makeSchema('discriminatedUnion', [key, options], judge, { options })
 }
@@ -207,12 +201,11 @@ function record<Value extends Schema<unknown>>(
   })
 }
 
-/** Returns the schema of an object with these members and no others. */
 function strictObject<Keys extends Shape>(shape: Keys): Members<Keys> {
   return makeSchema('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
 }
 
-/** Returns the schema of an object with these members. Other members are dropped. */
+/** Other members are dropped. */
 function object<Keys extends Shape>(shape: Keys): Members<Keys> {
   return makeSchema('object', [shape], (value) => membersOf(value, shape, false), { shape })
 }

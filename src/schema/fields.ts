@@ -5,11 +5,10 @@ import * as z from './builder.ts'
 import { refusal } from './refusals.ts'
 import { parseDuration, parseListenAddress, parseSize } from './values.ts'
 
-/** Schemas of the kinds of value in a configuration. The message of each refusal names the fault and the fix. */
+/** Schemas of the kinds of value in a configuration. The refusals name the fault and the fix. */
 
 export const text = z.string().min(1)
 
-/** A number of items: at least one. */
 export const count = z.int().min(1)
 
 /** Source of a secret. A literal secret is refused, and the refusal does not repeat it. */
@@ -21,7 +20,6 @@ export const secret = z.union(
   { error: ({ input }) => secretRefusal(input) },
 )
 
-/** Returns the refusal for an invalid source of a secret. */
 export function secretRefusal(input: unknown): string {
   if (typeof input !== 'string')
     return refusal('This is not a reference to a secret.', 'Write { "env": "NAME" } or { "file": "path" }.')
@@ -31,10 +29,10 @@ export function secretRefusal(input: unknown): string {
   )
 }
 
-/** A duration, parsed to milliseconds. */
+/** Parsed to milliseconds. */
 export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
 
-/** A duration within bounds, which are written as in a configuration: `durationFrom('100ms', '1h')`. */
+/** The bounds are written as in a configuration: `durationFrom('100ms', '1h')`. */
 export function durationFrom(least: string, most?: string) {
   const from = parseDuration(least) ?? 0
   const to = most === undefined ? Number.POSITIVE_INFINITY : (parseDuration(most) ?? 0)
@@ -45,13 +43,13 @@ export function durationFrom(least: string, most?: string) {
   return duration.refine((ms) => ms >= from && ms <= to, { error: fault })
 }
 
-/** An interval from 100 ms to a day, parsed to milliseconds. */
+/** From 100 ms to a day, parsed to milliseconds. */
 export const interval = durationFrom('100ms', '1d')
 
-/** A size, parsed to bytes. */
+/** Parsed to bytes. */
 export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
 
-/** A size up to a limit, which is written as in a configuration: `sizeUpTo('16MiB')`. */
+/** The limit is written as in a configuration: `sizeUpTo('16MiB')`. */
 export function sizeUpTo(most: string, fault = 'The size is larger than can be read at once.') {
   const limit = parseSize(most) ?? 0
   return size.refine((bytes) => bytes <= limit, { error: refusal(fault, `It must be at most "${most}".`) })
@@ -108,7 +106,7 @@ const accessRule = z
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
   })
 
-/** Access rules of a mount. Parsing replaces the name of a role by a rule that allows the role all paths. */
+/** Parsing replaces the name of a role by a rule that allows the role all paths. */
 export const access = z
   .array(
     z.union([role, accessRule], {
@@ -138,10 +136,9 @@ export const scope = text
     error: refusal('This scope asks for refresh tokens, so a resource cannot require it.', 'Remove it.'),
   })
 
-/** OAuth scopes that a token needs. */
 export const scopes = z.array(scope.describe('The name of a scope.')).min(1)
 
-/** A template of URLs of the web (RFC 6570) whose host is written out, with the variables `path` and `ref`. */
+/** A URI template (RFC 6570) of web pages whose host is written out, with the variables `path` and `ref`. */
 const link = text.superRefine((template, context) => {
   const isFault = !/^https?:\/\/[^\s@/{}?#\\]+\/\S*$/.test(template) || !isLinkTemplate(template)
   if (!isFault) return
@@ -159,7 +156,6 @@ function isLinkTemplate(text: string): boolean {
   return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
 }
 
-/** Keys common to the mounts of all providers. */
 export const mountShape = {
   title: text.optionalKey('The name of the mount for people.'),
   description: text.optionalKey('A description of the mount, for people and models.'),

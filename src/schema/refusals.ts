@@ -1,8 +1,8 @@
 import type { RefinementCtx } from './types.ts'
 
 /**
- * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. zod has one text for both, so
- * they are its two lines.
+ * Creates the message with which a schema refuses a value. zod has one text for the fault and the fix, so they are its
+ * two lines.
  */
 export function refusal(message: string, fix: string): string {
   return `${message}\n${fix}`
@@ -19,7 +19,6 @@ export function partsOfRefusal(text: string): { readonly message: string; readon
   return { message, fix }
 }
 
-/** The types of JSON values and of their schemas, in words. */
 export const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -30,7 +29,6 @@ export const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** Returns the fault and the fix for an unknown key. */
 export function unknownKeyRefusal(
   key: string,
   keys: readonly string[],
@@ -45,7 +43,7 @@ export function unknownKeyRefusal(
   }
 }
 
-/** Returns the refusal of a word that is not in a list: with the nearest known word, or with all. */
+/** The refusal names the nearest known word, or all of them. */
 export function unknownWordRefusal(input: unknown, words: readonly string[], what: string): string {
   const list = words.map((word) => JSON.stringify(word)).join(', ')
   const choices = words.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
@@ -55,7 +53,7 @@ export function unknownWordRefusal(input: unknown, words: readonly string[], wha
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
 
-/** Returns the type of a value, in words. */
+/** In words, such as `an array`. */
 export function describeType(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
@@ -63,7 +61,7 @@ export function describeType(value: unknown): string {
   return typeNames[typeof value] ?? typeof value
 }
 
-/** Returns the word that was probably meant: the nearest known word, if it is near enough; otherwise `undefined`. */
+/** Returns the word that was probably meant; `undefined` if none is near enough. */
 export function nearestWord(word: string, words: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(word.length / 3))
   const ranked = words
@@ -74,8 +72,8 @@ export function nearestWord(word: string, words: readonly string[]): string | un
 }
 
 /**
- * Returns the edit distance of two words: the number of letters to insert, remove, replace or swap with their neighbour. If the
- * lengths differ by more than `most`, returns `most + 1`.
+ * Counts letters to insert, remove, replace or swap with their neighbour. If the lengths differ by more than `most`,
+ * returns `most + 1`.
  */
 function distanceOf(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
@@ -98,7 +96,7 @@ function distanceOf(a: string, b: string, most: number): number {
   return at(a.length, b.length)
 }
 
-/** One step of a path into a value: a key, or an index from 0. */
+/** A key, or an index from 0. */
 export type PathStep = string | number
 
 /** A fault of a value in a configuration, before its position in the file is known. */

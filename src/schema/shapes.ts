@@ -9,9 +9,8 @@ import { refusal } from './refusals.ts'
 import { leadsOut, resolveConfigPath, secretSourcesIn } from './values.ts'
 
 /**
- * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in
- * the current folder, and that its user has not trusted, has none of these effects.
- *
+ * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration needs
+ * trust for it.
  * - `starts`: it starts a program.
  * - `runs`: it runs the code of a module, which is a source.
  * - `reads`: it reads something outside the folder of the configuration.
@@ -22,31 +21,35 @@ import { leadsOut, resolveConfigPath, secretSourcesIn } from './values.ts'
  */
 export interface Effect {
   readonly kind: 'starts' | 'runs' | 'reads' | 'writes' | 'sends' | 'admits' | 'needs'
-  /** The program, path, address or part, as the configuration writes it: text that must be escaped before it is shown. */
+  /** The program, path, address or part, as the configuration writes it. Escape it before it is shown. */
   readonly what: string
 }
 
-/** The folder of a configuration, and the address of the mount whose options are checked. For other settings the address is empty. */
+/**
+ * The folder of a configuration, and the address of the mount whose options are checked. For other settings the address
+ * is empty.
+ */
 export interface EffectContext {
   readonly folder: string
   readonly address: string
 }
 
-/** The rule for one option: returns the effects of its value. `none`: the option has no effect, whatever its value. */
+/** Returns the effects of the value of an option. `none`: the option has no effect, whatever its value. */
 type Rule<Value> = 'none' | ((value: Value, context: EffectContext) => readonly Effect[])
 
-/** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
+/**
+ * One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts.
+ */
 export type EffectRules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
-/** The union of the names in a text, separated by single spaces. */
 type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
 
-/** Returns the rule `none` for each of several options. `names` is a text of their names, separated by single spaces. */
+/** @param names The names of options, separated by single spaces. */
 export function withoutEffects<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
   return Object.fromEntries(names.split(' ').map((name) => [name, 'none'])) as Record<Names<Text>, 'none'>
 }
 
-/** Returns the effects of an object, key by key. It fails closed: a key without a rule counts as one that starts a program. */
+/** Fails closed: a key without a rule counts as one that starts a program. */
 export function effectsBy<Values extends object>(
   rules: EffectRules<Values>,
   values: Values,
@@ -61,9 +64,7 @@ export function effectsBy<Values extends object>(
   })
 }
 
-/**
- * Returns the effects of a path that is read: one if it leads out of the folder of the configuration, by its name or by a link.
- */
+/** A path that is read has an effect if it leads out of the folder of the configuration, by its name or by a link. */
 export function pathEffects(value: string, { folder }: EffectContext): readonly Effect[] {
   return leadsOut(resolveConfigPath(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
 }
@@ -72,7 +73,7 @@ export function pathsEffects(values: readonly string[], context: EffectContext):
   return values.flatMap((value) => pathEffects(value, context))
 }
 
-/** Returns the effects of the secrets in a value, at any depth: those in a file outside the folder of the configuration. */
+/** A secret, at any depth of the value, has an effect if it is in a file outside the folder of the configuration. */
 export function secretEffects(value: unknown, { folder }: EffectContext): readonly Effect[] {
   return secretSourcesIn(value).flatMap((source) => {
     if ('env' in source) return []
@@ -80,17 +81,15 @@ export function secretEffects(value: unknown, { folder }: EffectContext): readon
   })
 }
 
-/** Returns the effects of an option that names a program. */
 export function programEffects(value: string): readonly Effect[] {
   return [{ kind: 'starts', what: value }]
 }
 
-/** Returns the effects of an option that names a service. */
 export function serviceEffects(value: string): readonly Effect[] {
   return [{ kind: 'sends', what: value }]
 }
 
-/** Returns the rule for a switch that lets a source reach beyond its folder: it has an effect if it is on. */
+/** Returns the rule for a switch that lets a source reach beyond its folder. */
 export function effectIfOn(what: string): (value: boolean) => readonly Effect[] {
   return (value) => (value ? [{ kind: 'reads', what }] : [])
 }
@@ -104,7 +103,7 @@ const language = text.refine((language) => tag.test(language) && languageOf(lang
   ),
 })
 
-/** Keys for language and encoding of texts, shared by all providers that decode texts. */
+/** Keys for language and encoding, shared by providers that decode texts. */
 export const encodingShape = {
   language: z
     .union([language, z.array(language).min(1)], {
@@ -147,7 +146,7 @@ const ocrLanguage = text.regex(/^(?:script\/)?[A-Za-z][A-Za-z0-9_]{0,63}$/, {
   ),
 })
 
-/** Keys for reading files as documents, shared by all providers that serve files. */
+/** Keys for reading files as documents, shared by providers that serve files. */
 export const documentsShape = {
   ...encodingShape,
   frontMatter: globs.optionalKey(
@@ -207,7 +206,7 @@ export const documentsShape = {
     ),
 }
 
-/** Rules for the keys for reading files as documents: only OCR has an effect, since it starts a program. */
+/** Of the keys for documents, only OCR has an effect, since it starts a program. */
 export const documentEffectRules = {
   ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>
@@ -234,7 +233,7 @@ export const allowAddresses = z
     'Addresses that may be reached although they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
   )
 
-/** Keys for access to a web server, shared by all providers that have one. */
+/** Keys for access to a web server, shared by several providers. */
 export const webAccessShape = {
   redirects: z
     .array(httpUrl)
@@ -263,7 +262,7 @@ export const webAccessShape = {
   ),
 }
 
-/** Rules for the keys for access to a web server: none of them has an effect besides the access itself. */
+/** The keys have no effect besides the access itself. */
 export const webAccessEffectRules = {
   ...withoutEffects('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

@@ -1,11 +1,8 @@
-/** The types of the schemas that `builder.ts` makes. */
-
 export type ParseResult<Output> =
   | { readonly success: true; readonly data: Output }
   | { readonly success: false; readonly data?: undefined }
 
 export interface RefinementCtx {
-  /** Refuses the value, with a message. */
   addIssue(issue: {
     readonly code: 'custom'
     readonly message: string
@@ -13,14 +10,14 @@ export interface RefinementCtx {
   }): void
 }
 
-/** Message of a refusal: a text, or a function that makes one from the refused value. */
+/** A text, or a function that makes one from the refused value. */
 export interface Refusal {
   readonly error: string | ((issue: { readonly input?: unknown }) => string)
   /** The member that is at fault, below the refused value. */
   readonly path?: readonly string[]
 }
 
-/** How a schema was made: by a function of this module, or by a method of the schema before it. */
+/** A schema is made by a function of `builder.ts`, or by a method of the schema before it. */
 export interface SchemaStep {
   readonly before: Schema<unknown> | undefined
   readonly method: string
@@ -30,7 +27,7 @@ export interface SchemaStep {
 export interface Schema<Output> {
   readonly step: SchemaStep
   safeParse(value: unknown): ParseResult<Output>
-  /** Returns the output. Throws TypeError for a value that is refused. */
+  /** Returns the output. @throws TypeError for a value that is refused */
   parse(value: unknown): Output
   describe(text: string): this
   refine(isGood: (value: Output) => boolean, refusal: Refusal): this
@@ -39,7 +36,7 @@ export interface Schema<Output> {
   default(value: Output): Schema<Output>
   /** Returns the schema of an optional key. A present key may not have the value `undefined`. */
   exactOptional(): Optional<this>
-  /** Returns the schema of an optional key with a description, like `exactOptional().describe(text)`. */
+  /** Like `exactOptional().describe(text)`. */
   optionalKey(text: string): Optional<this>
 }
 
@@ -48,7 +45,7 @@ export interface Optional<Inner> extends Schema<output<Inner>> {
   unwrap(): Inner
 }
 
-/** A schema of values with a size: the length of a text or an array, or a number itself. */
+/** The size is the length of a text or an array, or a number itself. */
 export interface Sized<Output> extends Schema<Output> {
   min(least: number, refusal?: Refusal): this
   max(most: number, refusal?: Refusal): this
@@ -62,7 +59,7 @@ export interface Literal<Value> extends Schema<Value> {
   readonly value: Value
 }
 
-/** A schema of several kinds of object, distinguished by the literal at one key. */
+/** Several kinds of object, distinguished by the literal at one key. */
 export interface DiscriminatedUnion<Options extends readonly Schema<unknown>[]>
   extends Schema<output<Options[number]>> {
   readonly options: Options

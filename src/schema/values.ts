@@ -1,4 +1,7 @@
-/** Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and secrets. */
+/**
+ * Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and
+ * secrets.
+ */
 import { lstatSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -9,12 +12,18 @@ import { isLoopback, parseUri } from '../core/uri.ts'
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const sizes: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
 
-/** Parses a duration to milliseconds. A number is in milliseconds; a text has a unit (`500ms`, `60s`, `30m`, `12h`, `1d`). */
+/**
+ * Parses a duration to milliseconds. A number is in milliseconds; a text has a unit (`500ms`, `60s`, `30m`, `12h`,
+ * `1d`).
+ */
 export function parseDuration(value: string | number): number | undefined {
   return parseQuantity(value, durations)
 }
 
-/** Parses a size to bytes. A number is in bytes; a text has a unit (`512B`, `64KiB`, `16MiB`, `1GiB`). A size of 0 is invalid. */
+/**
+ * Parses a size to bytes. A number is in bytes; a text has a unit (`512B`, `64KiB`, `16MiB`, `1GiB`). A size of 0 is
+ * invalid.
+ */
 export function parseSize(value: string | number): number | undefined {
   const size = parseQuantity(value, sizes)
   return size === 0 ? undefined : size
@@ -28,19 +37,19 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
 }
 
-/** Returns the absolute path of a file or folder in a configuration. A `name` that begins with `~/` is in the home folder, else relative to `from`. */
+/** Returns an absolute path. A `name` that begins with `~/` is in the home folder, else it is relative to `from`. */
 export function resolveConfigPath(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homeFolder(), name.slice(2)) : resolve(from, name)
 }
 
-/** Whether a path lies in a folder, or is the folder. */
+/** Whether a path lies in a folder, or is the folder. Links are not followed. */
 export function isInside(file: string, folder: string): boolean {
   const path = relative(folder, file)
   return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
 }
 
 /**
- * Whether a path is outside a folder, after all links are followed. A link without a target counts as outside, because its
+ * Whether a path is outside a folder, after links are followed. A link without a target counts as outside, because its
  * target can be created later.
  */
 export function leadsOut(target: string, folder: string): boolean {
@@ -49,7 +58,7 @@ export function leadsOut(target: string, folder: string): boolean {
   return real === undefined || realFolder === undefined || !isInside(real, realFolder)
 }
 
-/** Returns a path with all links followed. Missing names at its end stay. `undefined`: it cannot be resolved. */
+/** Follows the links in a path. Missing names at its end stay. Returns `undefined` if the path cannot be resolved. */
 export function realPath(target: string): string | undefined {
   try {
     return realpathSync(target)
@@ -61,7 +70,10 @@ export function realPath(target: string): string | undefined {
   }
 }
 
-/** Whether a file, folder or link exists. Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
+/**
+ * Whether a file, folder or link exists. A start makes several of these calls, and they are faster without the thread
+ * pool.
+ */
 export function pathExists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
@@ -70,7 +82,7 @@ export function pathExists(path: string): boolean {
   }
 }
 
-/** Address that a server listens on. Port 0 selects any free port. */
+/** Port 0 selects any free port. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number
@@ -84,13 +96,12 @@ export function parseListenAddress(value: string | number): ListenAddress | unde
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
 }
 
-/** Source of a secret: the name of an environment variable, or the path of a file. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
-/** A secret, or the reason why there is none, without any part of the secret. */
+/** A secret, or the reason why there is none, which does not repeat the secret. */
 type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
 
-/** Returns all sources of secrets in a configuration, at any depth. */
+/** Returns the sources of secrets in a value, at any depth. */
 export function secretSourcesIn(value: unknown): readonly SecretSource[] {
   if (typeof value !== 'object' || value === null) return []
   if (isSecretSource(value)) return [value]
@@ -102,7 +113,7 @@ function isSecretSource(value: object): value is SecretSource {
   return others.length === 0 && (key === 'env' || key === 'file') && typeof named === 'string'
 }
 
-/** Reads a secret from its source. The path of a file is relative to `folder`. A line end at the end of the file is not part of the secret. */
+/** The path of a file is relative to `folder`. A line end at the end of the file is not part of the secret. */
 export async function resolveSecret(
   source: SecretSource,
   {
@@ -134,8 +145,7 @@ export async function resolveSecret(
 
 /**
  * Returns a secret that is sent in a header, or passed to a process.
- *
- * @throws ResourceError `invalid` for a missing secret, and for one that is not a single line.
+ * @throws ResourceError `invalid` for a missing secret, and for one with control characters
  */
 export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const value = await readSecret(key, source, folder)
@@ -149,9 +159,8 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
 }
 
 /**
- * Returns the secret that a key of a mount names.
- *
- * @throws ResourceError `invalid` if there is none.
+ * @param key The key of a mount that names the secret.
+ * @throws ResourceError `invalid` if there is none
  */
 export async function readSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const secret = await resolveSecret(source, { folder })
@@ -159,13 +168,15 @@ export async function readSecret(key: string, source: SecretSource, folder: stri
   throw invalid(`"${key}" has no value. ${secret.message} ${secret.fix}`, 'configuration')
 }
 
-/** Whether a request to this URL travels unencrypted over a network, where others could read it. */
+/** Whether a request to this URL travels unencrypted over a network. */
 export function isInTheClear(url: string): boolean {
   const { scheme, authority } = parseUri(url)
   return scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** Throws ResourceError `invalid` for a URL to which credentials would be sent unencrypted, unless `insecure` allows it. */
+/**
+ * @throws ResourceError `invalid` for a URL to which credentials would be sent unencrypted, unless `insecure` allows it
+ */
 export function refuseInTheClear(url: string, insecure = false): void {
   if (insecure || !isInTheClear(url)) return
   throw invalid(

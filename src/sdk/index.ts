@@ -1,4 +1,4 @@
-/** Adds resources to a server of the official SDK. This module imports nothing of the SDK: it only uses the server that it is given. */
+/** Adds resources to a server of the official SDK. This module imports nothing of the SDK. */
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -9,25 +9,26 @@ import { type Audit, createMethodResponder, localPrincipal, type MethodResponder
 import { ProtocolError } from '../server/messages/messages.ts'
 
 /**
- * One view for all callers, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of that caller.
- * The function must return the same view for the same caller.
+ * One view, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of a caller. The function
+ * must return the same view for the same caller.
  */
 export type AttachSource = View | ((authInfo: unknown) => View)
 
 export interface AttachOptions {
   /**
-   * Tools in addition to those of the server. `true`: those that list, read and search resources, for hosts without resources; an array:
-   * its tools. Both also add the tools of the mounts. Default: none.
+   * Tools in addition to those of the server. `true`: those that read resources, such as `read_resource`, for hosts
+   * without resources; an array: its tools. Both also add the tools of the mounts. Default: none.
    */
   readonly tools?: boolean | readonly Tool[]
   /**
-   * Whether clients may subscribe. Default: only with version 1 of the SDK. In version 2, a server behind `createMcpHandler` or
-   * `serveStdio` does not learn what a client of 2026-07-28 listens to. Set it if the server is connected by `connect`.
+   * Whether clients may subscribe. Default: only with version 1 of the SDK. In version 2, a server behind
+   * `createMcpHandler` or `serveStdio` does not learn what a client of 2026-07-28 listens to. Set it if the server is
+   * connected by `connect`.
    */
   readonly subscriptions?: boolean
-  /** Time-out of a request, in milliseconds. Default 120,000. */
+  /** Time-out of a request. Default 120,000. */
   readonly timeoutMs?: number
-  /** The principal of all calls, for tools and the audit. Default: the principal of local use. */
+  /** The principal of the calls, for tools and the audit. Default: the principal of local use. */
   readonly principal?: Principal
   readonly scrubber?: Scrubber
   readonly audit?: Audit
@@ -41,10 +42,9 @@ export interface Attached {
 }
 
 /**
- * Adds the resources of a view, its templates, completion and changes to a server of the official SDK, which keeps its own
- * resources and tools. Call it before the server is connected. The server may register more of its own afterwards.
- *
- * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
+ * Adds the resources of a view, with templates, completion and changes, to a server of the official SDK, which keeps
+ * its own. Call it before the server is connected.
+ * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected
  */
 export function attach(
   attachableServer: AttachableServer,
@@ -101,7 +101,7 @@ export function attach(
   }
   const { oninitialized, onclose } = server
   server.oninitialized = () => {
-    // Listen to a single view from the beginning; to another one, from the first request of its caller.
+    // A single view is listened to from the beginning; another one from the first request of its caller.
     if (live && typeof source !== 'function') asking({})
     oninitialized?.()
   }
@@ -114,8 +114,6 @@ export function attach(
 }
 
 /**
- * Merges the handlers of a server with those of a view.
- *
  * @param own Returns the handler that the server had for a method.
  * @param ask Returns the handler of the view for a method.
  */
@@ -146,12 +144,10 @@ function mergeHandlers(
   return new Map(handlers)
 }
 
-/** Prefixes of cursors, by the list that they continue: that of the server itself, or that of the view. */
 const marks = { own: 'own:', view: 'view:' } as const
 
 /**
  * Lists the pages of the server, and after its last one those of the view.
- *
  * @param hides Whether an item of the server hides the item of the view with the same name.
  */
 function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hides = false): SdkHandler {
@@ -189,7 +185,7 @@ function isUnknown(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
 }
 
-/** Asks the view first, and then the server. If neither knows the item, the answer is that of the server. */
+/** If neither knows the item, the answer is that of the server. */
 function askViewFirst(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     try {
@@ -201,7 +197,7 @@ function askViewFirst(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandl
   }
 }
 
-/** Completes an argument of a prompt by the server, and everything else by the view first. */
+/** An argument of a prompt is completed by the server. */
 function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   const either = askViewFirst(ofView, own)
   return (request, context) => {
@@ -211,7 +207,7 @@ function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler 
   }
 }
 
-/** Calls a tool. A tool of the server hides a tool of the view with the same name. */
+/** A tool of the server hides a tool of the view with the same name. */
 function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     if (own === undefined) return ofView(request, context)
@@ -227,7 +223,7 @@ function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler
   }
 }
 
-/** The members of the class `Server` of the official SDK that this module uses. Versions 1.20 and later, and 2, have them. */
+/** The members of the class `Server` of the official SDK that this module uses, in versions 1.20 and later, and 2. */
 export interface SdkServer {
   registerCapabilities(capabilities: Record<string, object>): void
   notification(notification: { method: string; params?: Record<string, unknown> }): Promise<void>
@@ -238,13 +234,11 @@ export interface SdkServer {
 /** A `Server` of the official SDK, or a `McpServer`, which has one. */
 export type AttachableServer = SdkServer | { readonly server: SdkServer }
 
-/** A request as the SDK passes it to a handler. */
 interface SdkRequest {
   readonly method: string
   readonly params?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Context that the SDK passes to a handler, in either version. */
 interface SdkContext {
   readonly signal?: AbortSignal
   readonly authInfo?: unknown
@@ -256,10 +250,9 @@ type SdkResult = Record<string, unknown>
 type SdkHandler = (request: SdkRequest, context: SdkContext) => Promise<SdkResult> | SdkResult
 
 /**
- * Returns a server of the SDK with its table of handlers. The SDK offers no access to existing handlers, so this reads an internal member
- * that all its versions have; tests check it with versions 1 and 2.
- *
- * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
+ * Returns a server with its table of handlers. The SDK offers no access to existing handlers, so this reads an internal
+ * member; tests check it with versions 1 and 2.
+ * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected
  */
 function openServer(attachableServer: AttachableServer, tools: boolean) {
   const server = 'server' in attachableServer ? attachableServer.server : attachableServer
@@ -271,7 +264,8 @@ function openServer(attachableServer: AttachableServer, tools: boolean) {
     )
   if (Reflect.get(server, 'transport') !== undefined)
     throw invalid('The server is connected already. Call attach before connect.', 'configuration')
-  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist: make it set them now.
+  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist, so it must set
+  // them now.
   if ('server' in attachableServer)
     for (const name of [
       'setResourceRequestHandlers',

@@ -1,4 +1,4 @@
-/** The toolkit for a source outside of hikidashi. A configuration names the module of such a source as `provider` (docs/writing-a-provider.md). */
+/** The toolkit for a source outside of hikidashi (docs/writing-a-provider.md). */
 import type { OutsideSource } from '../providers/outside.ts'
 import * as z from '../schema/builder.ts'
 import { count, duration, durationFrom, glob, globs, secret, size, sizeUpTo, text } from '../schema/fields.ts'
@@ -7,13 +7,13 @@ import { refusal } from '../schema/refusals.ts'
 export type { OutsideContext as SourceContext, OutsideSource } from '../providers/outside.ts'
 export type { SourceAbilities } from '../providers/source.ts'
 
-/** Declares a source. The types of the options follow from their schemas. */
+/** The types of the options follow from their schemas. */
 export function defineSource<const Shape extends z.Shape>(source: OutsideSource<Shape>): OutsideSource<Shape> {
   return source
 }
 
 /**
- * The schemas of options. Each has `describe(text)`, `optionalKey(text)` for an option that may be left out, and
+ * The schemas of options. They have `describe(text)`, `optionalKey(text)` for an option that may be left out, and
  * `refine(isGood, { error })`, with an error of {@link refusal}.
  */
 export const option = {
@@ -21,7 +21,7 @@ export const option = {
   text: () => text,
   /** A whole number, at least 1. */
   count: () => count,
-  /** Any number. */
+  /** A finite number. */
   number: () => z.number(),
   boolean: () => z.boolean(),
   /** One of several words. */
@@ -32,7 +32,7 @@ export const option = {
   secret: () => secret,
   /** A duration such as "30s", in milliseconds. `least` and `most` are written in the same way. */
   duration: (least?: string, most?: string) => (least === undefined ? duration : durationFrom(least, most)),
-  /** A size such as "16MiB", in bytes. */
+  /** A size such as "16MiB", in bytes. `most` is written in the same way. */
   size: (most?: string) => (most === undefined ? size : sizeUpTo(most)),
   glob: () => glob,
   /** One glob, or several. */

@@ -18,9 +18,9 @@ import {
   sample,
 } from './run.ts'
 
-/** Expected contents of a provider. Without it, the provider is checked against its own answers only. */
+/** Expected contents of a provider. Without it, the provider is checked against its own answers. */
 export interface Expectation {
-  /** All entries that the provider lists, by path. Fields left out of an entry are not compared. */
+  /** The entries that the provider lists, by path. Fields left out of an entry are not compared. */
   readonly entries?: Readonly<Record<string, ExpectedEntry>>
   /** Whether the provider may list more than `entries`. */
   readonly more?: boolean
@@ -33,34 +33,33 @@ export interface CheckOptions {
   readonly limit?: number
   /** Number of entries, sampled across the listing, to read, to `stat` and to resume the listing after. Default 24. */
   readonly samples?: number
-  /** Time-out of one call or one step of a listing, in milliseconds. Default 10,000. */
+  /** Time-out of one call or one step of a listing. Default 10,000. */
   readonly timeoutMs?: number
-  /** Maximum size of an entry that is read, in bytes. Default 8 MiB. */
+  /** Maximum size of an entry that is read. Default 8 MiB. */
   readonly maxBytes?: number
   readonly principal?: Principal
   /** Aborts the check, which then rejects. */
   readonly signal?: AbortSignal
   /** Promises that this provider does not make, each with the reason. Problems with them are not reported. */
   readonly except?: Readonly<Partial<Record<PromiseId, string>>>
-  /** Wrappers, by name. The suite checks everything again through each of them. */
+  /** Wrappers, by name. The checks are repeated through each of them. */
   readonly through?: Readonly<Record<string, (inner: Provider) => Provider>>
 }
 
 export interface Report {
-  /** Problems in the order of detection, at most 5 for each promise and wrapper. Empty when the provider keeps all promises. */
+  /** Problems in the order of detection, at most 5 for each promise and wrapper. */
   readonly problems: readonly Problem[]
   /** Number of entries checked. With 0, the check proves little. */
   readonly examined: number
-  /** Whether all entries were checked and no call was given up. */
+  /** Whether the listing was checked to its end. */
   readonly complete: boolean
 }
 
 /**
- * Checks the {@link promises} of the Provider interface, against the provider's own answers and against the expectation. It only
- * reads, within the bounds of the options; the source must not change meanwhile.
- *
- * A promise that depends on a broken one is not checked: a listing in the wrong order is reported as that, and not also as one
- * that cannot be resumed.
+ * Checks the {@link promises} of the Provider interface, against the provider's own answers and against the
+ * expectation. It only reads; the source must not change meanwhile.
+ * Checks that depend on a broken promise may be skipped: a listing in the wrong order is not also reported as one that
+ * cannot be resumed.
  */
 export async function checkProvider(
   provider: Provider,
@@ -149,21 +148,23 @@ function boundsOf(options: CheckOptions): RunBounds {
   }
 }
 
-/** Formats a problem as one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${formatValue(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
 }
 
-/** Number of listings left early, and the growth that counts as a leak. Less growth can come from other work in the process. */
+/**
+ * Number of listings left early, and the growth that counts as a leak. Less growth can come from other work in the
+ * process.
+ */
 const repeats = 20
 const leaks = 16
-/** Time that open resources may take to close, in milliseconds. */
+/** In milliseconds, for open resources to close. */
 const closeTimeoutMs = 1000
 
 /**
- * Leaves listings at their first entry, and checks that no resources stay open: files and directories (on Linux), timers, sockets,
- * child processes.
+ * Leaves listings at their first entry, and checks that no resources stay open: files and directories (on Linux),
+ * timers, sockets, child processes.
  */
 async function checkLeaving(run: ProviderRun, { entries }: ListedEntries): Promise<void> {
   if (entries.length === 0 || run.broken('list-ends')) return
@@ -172,7 +173,7 @@ async function checkLeaving(run: ProviderRun, { entries }: ListedEntries): Promi
     let entryCount = 0
     return run.walk('list-stop', {}, () => ++entryCount < count)
   }
-  // Warm up once: a resource that a provider keeps open (a connection, a cache) is not a leak.
+  // A resource that a provider keeps open (a connection, a cache) is not a leak, so it is opened before the count.
   await leave(Math.ceil(entries.length / 2))
   const before = await quiet()
   for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
@@ -185,7 +186,7 @@ async function checkLeaving(run: ProviderRun, { entries }: ListedEntries): Promi
   if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
 }
 
-/** Counts the open resources of this process once their number is stable, or after {@link closeTimeoutMs}. */
+/** Waits until the number of open resources is stable, or for {@link closeTimeoutMs}. */
 async function quiet(): Promise<ReadonlyMap<string, number>> {
   const total = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((sum, count) => sum + count, 0)
   const deadline = Date.now() + closeTimeoutMs
@@ -197,7 +198,6 @@ async function quiet(): Promise<ReadonlyMap<string, number>> {
   }
 }
 
-/** Counts the open resources of this process by kind. */
 function resources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -209,7 +209,7 @@ function resources(): ReadonlyMap<string, number> {
   return counts
 }
 
-/** Returns, in words, the kinds of resource whose number grew so much that nearly every listing must have left one open. */
+/** Returns, in words, the kinds of resource whose number grew by at least {@link leaks}. */
 function grown(before: ReadonlyMap<string, number>): string {
   return [...resources()]
     .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const)
@@ -218,25 +218,24 @@ function grown(before: ReadonlyMap<string, number>): string {
     .join(', ')
 }
 
-/** The two functions of a test framework that the suite needs: those of vitest, Jest and node:test fit. */
+/** The functions of a test framework that the suite needs: those of vitest, Jest and node:test fit. */
 export interface Framework {
   readonly describe: (name: string, body: () => void) => unknown
   readonly test: (name: string, body: () => Promise<void>) => unknown
 }
 
-/** A provider to check, made fresh for the suite. */
 export interface Subject {
   readonly provider: Provider
-  /** The expected contents, with the expected entries: without these, an empty listing would keep every promise. */
+  /** The expected entries are required: an empty listing would keep the other promises. */
   readonly expectation: Expectation & Required<Pick<Expectation, 'entries'>>
-  /** Called when the suite is done, once the provider is closed: removes a folder, stops a server. */
+  /** Called when the suite is done, after the provider is closed: removes a folder, stops a server. */
   readonly dispose?: () => unknown
 }
 
 /**
- * Registers one test for each of the {@link promises} of the Provider interface, and again for each wrapper of `options.through`.
- *
- * The provider is made and checked once, by the first test that runs; the tests then report the problems.
+ * Registers one test for each of the {@link promises} of the Provider interface, and again for each wrapper of
+ * `options.through`. The provider is made and checked once, by the first test that runs; the tests then report the
+ * problems.
  */
 export function describeProvider(
   { describe, test }: Framework,

@@ -14,16 +14,15 @@ import {
   withTimeout,
 } from './run.ts'
 
-/** Result of the first listing, the reference for all other checks. */
+/** Result of the first listing, with which the other checks compare. */
 export interface ListedEntries {
   readonly entries: readonly Entry[]
   /** Whether `entries` holds the whole listing; false when the limit cut it. */
   readonly complete: boolean
-  /** Every directory that holds an entry, in path order, each with its `/`. */
+  /** The directories that hold an entry, in path order, each with its `/`. */
   readonly directories: readonly string[]
 }
 
-/** Walks the listing once, and checks each entry by itself and against the one before it. */
 export async function checkEntries(run: ProviderRun): Promise<ListedEntries | undefined> {
   const entries: Entry[] = []
   const directories = new Set<string>()
@@ -47,7 +46,10 @@ export async function checkEntries(run: ProviderRun): Promise<ListedEntries | un
   return { entries, complete: end === 'ended', directories: [...directories].sort(comparePaths) }
 }
 
-/** Lists again (everything, after various keys, below various prefixes), and compares the results with the first listing. */
+/**
+ * Lists again (everything, after various keys, below various prefixes), and compares the results with the first
+ * listing.
+ */
 export async function checkListing(run: ProviderRun, entries: ListedEntries): Promise<void> {
   await checkStable(run, entries)
   // A listing that disagrees with itself, or has no order, has no "rest" to compare with.
@@ -124,7 +126,6 @@ async function checkNothing(run: ProviderRun, { entries, directories }: ListedEn
   }
 }
 
-/** Compares the listing of a query with the part of the first listing that the query covers. */
 async function compareRest(
   run: ProviderRun,
   promise: PromiseId,
@@ -151,14 +152,11 @@ async function compareRest(
   if (end === 'ended' && index < rest.length) run.fail(promise, `${call} ended before this path`, rest[index])
 }
 
-/** Maximum number of values in a completion (MCP). */
 const maxValues = 100
-/** Time for which a watch runs before the check aborts it, in milliseconds. */
 const watchingMs = 20
-/** Maximum number of buffered entries or changes (a page) that a listing or watch may still yield after its abort. */
+/** Of buffered entries or changes (a page) that a listing or watch may still yield. */
 const maxAfterAbort = 1000
 
-/** Compiles every template, and completes every variable of each. */
 export async function checkTemplates(run: ProviderRun): Promise<void> {
   const { provider } = run
   if (provider.templates === undefined) return
@@ -200,7 +198,7 @@ async function checkCompletion(run: ProviderRun, template: string, name: string)
     if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
   }
 
-  /** Checks that a proposed value, typed in full, is proposed again. */
+  /** A proposed value, typed in full, should be proposed again. */
   async function checkAgain(values: readonly string[]): Promise<void> {
     for (const value of sample(values, 3)) {
       const outcome = await ask(value)
@@ -227,7 +225,7 @@ function completionFault(completion: Completion | undefined): string | undefined
   return undefined
 }
 
-/** Watches briefly and checks that the watch ends when its signal aborts. The check changes nothing in the source. */
+/** Watches briefly, and checks that the watch ends when its signal aborts. */
 export async function checkWatch(run: ProviderRun): Promise<void> {
   const { provider } = run
   if (provider.watch === undefined) return
@@ -255,7 +253,6 @@ export async function checkWatch(run: ProviderRun): Promise<void> {
   run.fail('watch-ends', `it yielded more than ${maxAfterAbort} changes after the abort`)
 }
 
-/** Calls methods with an aborted signal, and aborts a listing midway. */
 export async function checkAborts(run: ProviderRun, entries: ListedEntries): Promise<void> {
   const { provider } = run
   const path = entries.entries[0]?.path
@@ -297,7 +294,7 @@ function contextOf(run: ProviderRun, signal: AbortSignal): Context {
   return { principal: run.bounds.principal, signal: AbortSignal.any([signal, run.bounds.signal]) }
 }
 
-/** Returns the value of a call, `undefined` when it throws, or `late` when it does not settle before the time-out. */
+/** Returns `undefined` when the call throws, or `late` when it does not settle before the time-out. */
 async function settled<T>(
   { bounds }: ProviderRun,
   work: () => PromiseLike<T>,

@@ -8,23 +8,21 @@ import { encodePath } from '../core/uri.ts'
 import type { ListedEntries } from './listing.ts'
 import { contentFaults, formatValue, type PromiseId, type ProviderRun, sample, summarizeError } from './run.ts'
 
-/** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface CollectedContent {
   readonly content: Content
   readonly bytes: Buffer
 }
 
-/** Accepted reasons why a listed path cannot be read. */
 type Failed = 'too-large' | 'damaged'
 
-/** Expected content of the source at a path. */
+/** Expected content at a path. */
 export interface ExpectedEntry {
   readonly text?: string
   readonly bytes?: Uint8Array
   readonly mimeType?: string
 }
 
-/** A byte order mark in UTF-8. A provider that removes it from a text returns three bytes fewer than are stored. */
+/** A byte order mark. A provider that removes it from a text returns three bytes fewer than are stored. */
 const mark = Buffer.from('\ufeff')
 
 /** Reads one listed entry, as a whole and in parts, and compares it with the listing and the expectation. */
@@ -48,7 +46,6 @@ export async function checkReading(run: ProviderRun, entry: Entry, expected: Exp
   if (wholes.length === 1 && !partial && !run.broken('read-size')) await checkRanges(run, path, own)
 }
 
-/** Checks the facts that the content states about itself. */
 function checkContent(run: ProviderRun, path: string, { content, bytes }: CollectedContent): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)
@@ -59,7 +56,6 @@ function checkContent(run: ProviderRun, path: string, { content, bytes }: Collec
     run.fail('read-size', `it has ${length} bytes, and says ${size}`, path)
 }
 
-/** Compares the content with the listed entry of the same path. */
 function checkListed(run: ProviderRun, entry: Entry, { content, bytes }: CollectedContent): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
@@ -92,7 +88,6 @@ function checkExpected(
     run.fail('expected', `its MIME type is ${formatValue(mimeType)}, not ${formatValue(expected.mimeType)}`, path)
 }
 
-/** Reads parts: the beginning, the middle, the end and past it. */
 async function checkRanges(run: ProviderRun, path: string, whole: CollectedContent): Promise<void> {
   const n = whole.bytes.length
   if (n < 2) return
@@ -104,7 +99,7 @@ async function checkRanges(run: ProviderRun, path: string, whole: CollectedConte
     const parts = await collectContents(run, path, range)
     const part = typeof parts === 'string' ? undefined : parts?.[0]
     if (part === undefined) return
-    // A new version means that the content has changed: the parts cannot be compared.
+    // A new version means that the content has changed, and parts cannot be compared.
     if (part.content.version !== whole.content.version) return
     honoured.add(part.content.range !== undefined)
     const fault = rangeFault(whole, part, range)
@@ -136,8 +131,8 @@ function rangeFault(
 }
 
 /**
- * Reads the contents at a listed path. Accepted errors are `too-large`, and `invalid` for a damaged resource (with the line), or for one
- * that is archived or encrypted (reason `withheld`). Any other failure is recorded as a problem.
+ * Accepts the errors `too-large`, and `invalid` for a damaged resource (with the line), or for one that is archived or
+ * encrypted (reason `withheld`). Another failure is recorded as a problem.
  */
 async function collectContents(
   run: ProviderRun,
@@ -191,7 +186,7 @@ async function readContentBytes(content: Content, limit: number, { signal }: Con
 }
 
 /**
- * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and those that the
+ * Requests paths without an entry: variations of listed paths, names that programs often mishandle, and those that the
  * expectation calls missing.
  */
 export async function checkMissing(
@@ -215,7 +210,7 @@ export async function checkMissing(
     await checkSpelling(run, listedEntries, isAbsent)
 }
 
-/** Returns a function that tells whether a path must have no entry: it is not listed, and matches no template. */
+/** Returns a test whether a path must have no entry: it is not listed, and matches no template. */
 async function absence(run: ProviderRun, entries: ListedEntries): Promise<(path: string) => boolean> {
   const paths = new Set([...entries.entries.map((entry) => entry.path), ...entries.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
@@ -223,7 +218,7 @@ async function absence(run: ProviderRun, entries: ListedEntries): Promise<(path:
   const templates = outcome !== undefined && 'value' in outcome && Array.isArray(outcome.value) ? outcome.value : []
   const patterns = templates
     .map(({ template }) => template)
-    // A template that is only `{+path}` matches every path, and says nothing about entries.
+    // A template that is only `{+path}` matches any path, and says nothing about entries.
     .filter((template) => !/^\{\+\w+\}$/.test(template))
     .flatMap((template) => {
       try {
@@ -255,7 +250,10 @@ async function checkAbsent(run: ProviderRun, path: string, promise?: PromiseId):
   }
 }
 
-/** Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found there. */
+/**
+ * Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found
+ * there.
+ */
 async function checkSpelling(
   run: ProviderRun,
   entries: ListedEntries,
@@ -263,7 +261,7 @@ async function checkSpelling(
 ): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const spellingsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
-  // Prefer paths whose spelling changes with the normalization: there may be few of them.
+  // Few paths may have a spelling that changes with the normalization, so they are sampled separately.
   const telling = entries.entries.filter((entry) => entry.path.normalize('NFC') !== entry.path.normalize('NFD'))
   for (const { path } of [...sample(telling, few), ...sample(entries.entries, few)])
     for (const other of spellingsOf(path)) if (isAbsent(other)) await checkAbsent(run, other, 'spelling')
@@ -277,12 +275,12 @@ async function checkSpelling(
     }
 }
 
-/** Swaps the case of ASCII letters. */
+/** Of ASCII letters. */
 function swapCase(path: string): string {
   return path.replace(/[a-zA-Z]/g, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()))
 }
 
-/** Compares the result of `stat` with the listed entry. `stat` may report more facts, but no different ones. */
+/** `stat` may report more facts than the listing, but no different ones. */
 export async function checkStat(run: ProviderRun, entry: Entry): Promise<void> {
   const { provider } = run
   if (provider.stat === undefined) return

@@ -12,11 +12,13 @@ export interface Problem {
   readonly path?: string
   /** Observed behaviour that breaks the promise. */
   readonly seen: string
-  /** Name of the wrapper through which the provider was checked, as in the options; undefined for the provider itself. */
+  /**
+   * Name of the wrapper through which the provider was checked, as in the options; `undefined` for the provider itself.
+   */
   readonly through?: string
 }
 
-/** The bounds of a run, with their defaults filled in. */
+/** As {@link CheckOptions}, with defaults filled in. */
 export interface RunBounds {
   readonly limit: number
   readonly samples: number
@@ -26,13 +28,16 @@ export interface RunBounds {
   readonly signal: AbortSignal
 }
 
-/** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
+/** A value or an error. `undefined` for a call that broke a promise, which is already recorded. */
 type CallOutcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
-/** One provider under test: calls with a time-out, whose errors become results or problems, and the problems found so far. */
+/**
+ * One provider under test: calls with a time-out, whose errors become results or problems, and the problems found so
+ * far.
+ */
 export type ProviderRun = ReturnType<typeof createRun>
 
-/** Maximum number of problems that are recorded for one promise: the first ones tell most. */
+/** Of one promise: the first problems tell most. */
 const maxProblems = 5
 /** Number of calls without an answer after which the provider is not called again. */
 const maxHangs = 3
@@ -40,13 +45,12 @@ const maxHangs = 3
 /** Thrown to end a run early, with the problems found so far. */
 export const runEnded = Symbol('given up')
 
-/** Result of a call that exceeds its time-out. */
 export const timedOut = Symbol('late')
 
 export function createRun(provider: Provider, bounds: RunBounds) {
   const problems: Problem[] = []
 
-  /** Records that a promise is broken, at most 5 times for each promise. */
+  /** Records up to {@link maxProblems} problems for each promise. */
   const fail = (promise: PromiseId, observation: string, path?: string): void => {
     if (problems.filter((problem) => problem.promise === promise).length >= maxProblems) return
     problems.push({ promise, sentence: promises[promise], seen: observation, ...defined({ path }) })
@@ -57,7 +61,6 @@ export function createRun(provider: Provider, bounds: RunBounds) {
     if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw runEnded
   }
 
-  /** Waits for one step of a call, at most until its time-out. */
   const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<CallOutcome<T>> => {
     bounds.signal.throwIfAborted()
     try {
@@ -73,7 +76,7 @@ export function createRun(provider: Provider, bounds: RunBounds) {
     return undefined
   }
 
-  /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
+  /** An error other than a ResourceError breaks `errors`; a call that does not settle in time breaks `settles`. */
   const call = async <T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<CallOutcome<T>> => {
     const endController = new AbortController()
     const signal = AbortSignal.any([endController.signal, bounds.signal])
@@ -120,7 +123,7 @@ export function createRun(provider: Provider, bounds: RunBounds) {
     bounds,
     problems: problems as readonly Problem[],
     fail,
-    /** Whether any of these promises is known to be broken, so that checks that depend on them can be skipped. */
+    /** Whether one of these promises is known to be broken. Checks that depend on it can then be skipped. */
     broken: (...ids: readonly PromiseId[]) => problems.some((problem) => ids.includes(problem.promise)),
     call,
     walk,
@@ -128,7 +131,8 @@ export function createRun(provider: Provider, bounds: RunBounds) {
 }
 
 /**
- * Returns the result of `work`, or {@link timedOut} when it exceeds the time-out. Rejects when the whole check is aborted.
+ * Returns the result of `work`, or {@link timedOut} when it exceeds the time-out. Rejects when the whole check is
+ * aborted.
  */
 export async function withTimeout<T>(
   { timeoutMs, signal }: Pick<RunBounds, 'timeoutMs' | 'signal'>,
@@ -144,7 +148,7 @@ export async function withTimeout<T>(
   })
   try {
     const working = Promise.resolve(work())
-    // Ignore an error that it throws after its time-out.
+    // An error after the time-out is ignored.
     working.catch(() => {})
     return await Promise.race([working, timeout])
   } finally {
@@ -153,29 +157,27 @@ export async function withTimeout<T>(
   }
 }
 
-/** Formats an error for a report: its kind or name, and its message. */
 export function summarizeError(error: unknown): string {
   if (isResourceError(error)) return `${error.kind}: ${error.message}`
   return error instanceof Error ? `${error.name}: ${error.message}` : formatValue(error)
 }
 
-/** Returns up to `count` items, spread evenly across a list, with the first and the last among them. */
+/** Returns up to `count` items, spread evenly across a list. */
 export function sample<T>(items: readonly T[], count: number): readonly T[] {
   if (items.length <= count) return items
   const step = (items.length - 1) / Math.max(1, count - 1)
   return Array.from({ length: count }, (_, i) => items[Math.round(i * step)]).filter((item) => item !== undefined)
 }
 
-/** A MIME type (RFC 6838, section 4.2): restricted names, at most 127 characters each; then parameters as in RFC 9110. */
+/** A MIME type (RFC 6838, section 4.2): restricted names of up to 127 characters; then parameters as in RFC 9110. */
 const mimeType =
   /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))*$/
 
-/** The latest time that a `Date` can hold, in milliseconds. */
 const lastTimeMs = 8.64e15
 
 type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
 
-/** Returns the faults in the metadata of an entry or a template, one phrase each. */
+/** Returns one phrase for each fault in the metadata of an entry or a template. */
 export function metadataFaults(facts: Facts): readonly string[] {
   const faults: string[] = []
   const check = (name: keyof Facts, valid: boolean) => {
@@ -193,7 +195,6 @@ export function metadataFaults(facts: Facts): readonly string[] {
   return faults
 }
 
-/** Returns the faults in the facts of a content, one phrase each. */
 export function contentFaults(facts: ContentMetadata): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]
@@ -201,13 +202,13 @@ export function contentFaults(facts: ContentMetadata): readonly string[] {
   return faults
 }
 
-/** Formats a value for a report: as JSON if possible, cut to 120 characters. */
+/** As JSON if possible, cut to 120 characters. */
 export function formatValue(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (tryStringify(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }
 
-/** Returns a value as JSON, or undefined if it has none, such as a BigInt or an object that contains itself. */
+/** Returns `undefined` if the value has no JSON, such as a BigInt or an object that contains itself. */
 function tryStringify(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
@@ -229,7 +230,7 @@ function isAudience(value: unknown): boolean {
 }
 
 /**
- * Every promise of the Provider interface that the suite checks: a stable name, and the sentence that documentation,
+ * The promises of the Provider interface that the suite checks: a stable name, and the sentence that documentation,
  * tests and reports print for it.
  */
 export const promises = {
@@ -267,5 +268,5 @@ export const promises = {
 
 export type PromiseId = keyof typeof promises
 
-/** All promises, in the order in which they are checked and printed. */
+/** In the order in which they are printed. */
 export const promiseIds = Object.keys(promises) as readonly PromiseId[]

@@ -55,7 +55,6 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
     .action((uri: string, options: CheckOptions) => check(uri, options, io))
 }
 
-/** The output of `access check --json`. */
 interface AccessReport {
   readonly uri: string
   readonly roles: readonly string[]
@@ -63,12 +62,10 @@ interface AccessReport {
   readonly reason: 'no-mount' | 'no-rules' | 'missing-scope' | 'allowed-by-rule' | 'denied-by-rule' | 'no-rule-allows'
   readonly mount?: string
   readonly path?: string
-  /** The rule that decided, and its index in the list, from 0. */
+  /** The rule that decided, and its index, from 0. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
-  /** Why the mount leaves the path out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** For a directory: how much of it the access rules let the caller see, whether it exists or not. Absent if a scope is missing. */
   readonly below?: 'all' | 'some' | 'none'
 }
 
@@ -104,14 +101,13 @@ function refusal(reason: AccessReport['reason']): string {
   return 'The resource is hidden from this caller, as if it did not exist.'
 }
 
-/** Returns why the mount leaves out a path; `undefined` if it does not. A missing file is judged by its path, since it may be created. */
+/** Returns `undefined` if the mount does not leave the path out. A missing file is judged by its path. */
 async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
 ): Promise<AccessReport['leftOut'] | undefined> {
   const plannedMount = planned.find(({ address }) => address === mount)
   if (plannedMount === undefined) return undefined
-  // If the folder of the mount cannot be opened, no path counts as left out.
   const explainer = await openLeftOutExplainer(plannedMount).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
@@ -138,7 +134,6 @@ function judge(uri: string, who: Principal, resolvedUri: ResolvedUri<Ruled> | un
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
 
-/** Returns the visibility below a directory. The root of a mount, and a path that ends in a slash, are directories. */
 function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<AccessReport, 'below'> {
   return path === '' || path.endsWith('/') ? { below } : {}
 }

@@ -27,10 +27,9 @@ import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
-/** Maximum number of mounts checked at once. A check mostly waits for its source, so several checks take little longer than one. */
+/** A check mostly waits for its source, so several at once take little longer than one. */
 const maxMountsAtOnce = 8
 
-/** Maximum number of texts in an unknown encoding that are named. */
 const maxNamed = 3
 
 interface CheckOptions {
@@ -64,7 +63,6 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocalSetUp(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(cleanValue(planned.problems, scrubber), options, io)
   const { local } = planned
-  // A mount whose folder or file is missing is one of the problems of the configuration, so it is not opened.
   const absent = local.config?.absent ?? []
   const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
   const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
@@ -225,10 +223,9 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
 }
 
 /**
- * Processes items concurrently, and yields the results in the order of the items, each as soon as all results before it are ready.
- *
+ * Processes items concurrently, and yields the results in the order of the items.
  * @param most Maximum number of items processed at once.
- * @throws the first failure, in the order of the items. Running work then continues unobserved, and no new work begins.
+ * @throws the first failure, in the order of the items. Work that is running then goes on unobserved.
  */
 export async function* mapInOrder<Item, Result>(
   items: readonly Item[],
@@ -253,7 +250,7 @@ export async function* mapInOrder<Item, Result>(
   beginMore()
   try {
     for (let i = 0; i < items.length; i++) {
-      // `begun[i]` exists, because item `i` begins at the latest when all items before it have ended.
+      // `runs[i]` exists: item `i` begins at the latest when the items before it have ended.
       yield await (runs[i] as Promise<Result>)
     }
   } finally {

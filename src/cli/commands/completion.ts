@@ -18,13 +18,12 @@ server of --url. A server of --command is not started for a completion.`,
     .action((shell: Shell) => io.out.write(completionScripts[shell]))
 }
 
-/** The shells for which there is a completion script. */
 export const completionShells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof completionShells)[number]
 
 /**
- * The completion script of each shell. All call `hikidashi __complete`, which prints one candidate per line, and after it a tab and
- * a description, if it has one. For a line `:files` or `:folders` the shell adds files or folders of this machine.
+ * The scripts call `hikidashi __complete`, which prints one candidate per line, and after a tab its description. For a
+ * line `:files` or `:folders` the shell adds files or folders of this machine.
  */
 export const completionScripts: Readonly<Record<Shell, string>> = {
   bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)

@@ -68,7 +68,10 @@ function addWord(word: string, words: readonly string[] = []): readonly string[]
   return [...words, word]
 }
 
-/** Parses a duration of `least` to `most` milliseconds. `what`: examples of a duration, for the error message. */
+/**
+ * @param least In milliseconds, as is `most`.
+ * @param what Examples of a duration, for the error message.
+ */
 function parseBetween(text: string, least: number, most: number, what: string): number {
   const duration = parseDuration(text)
   if (duration === undefined || duration < least || duration > most)
@@ -148,7 +151,6 @@ async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string
   return tokenFile
 }
 
-/** @throws CommandError if an untrusted configuration names a token file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrustedConfig }] = await Promise.all([
     import('../../schema/values.ts'),
@@ -222,7 +224,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     const client = await account.clientOf(one.options, folder)
     if (client === undefined)
       throw commandFailure(`The mount ${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
-    // The id is part of the printed address, so it is not a secret.
+    // The id is part of the printed address, so it is not removed from messages.
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = account.tokenFileOf(one.options, folder)
     const text = await account.ask(one.options, client, {

@@ -113,7 +113,6 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : createTokenCounter(view, encoding)
 }
 
-/** Returns the root of a tree: a mount with its metadata, or a directory. @throws CommandError if the URI is neither. */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
@@ -258,7 +257,6 @@ const spans = [
   [60_000, 'minute'],
 ] as const
 
-/** Formats an age: `3 days ago`. */
 export function formatAge(milliseconds: number): string {
   if (milliseconds < -60_000) return 'in the future, by the clock here'
   for (const [span, word] of spans) {

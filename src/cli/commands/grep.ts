@@ -62,7 +62,6 @@ function formatMatches({ matches }: GrepAnswer, colours: Colours): string {
   return matches.map((match) => formatMatch(match, colours)).join('')
 }
 
-/** Formats a match and the lines around it, as grep prints them. */
 function formatMatch({ line, text, start, end, before = [], after = [] }: MatchingLine, { mark }: Colours): string {
   const around = (lines: readonly string[], first: number) =>
     lines.map((one, index) => `${first + index}-${escapeText(one)}\n`).join('')

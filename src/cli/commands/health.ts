@@ -55,7 +55,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       checks.push(diagnosis)
       if (options.json) return
       const line = io.out.write(format(diagnosis, colours), { isStyled: true })
-      // The lines are awaited only after the checks. Without a handler, a rejection before that would end the process.
+      // The lines are awaited after the checks. Without a handler, a rejection before that would end the process.
       line.catch(() => {})
       lines.push(line)
     },
@@ -81,7 +81,6 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   if (!options.json) io.say(`${pluralize(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** Width of the column of check names, in characters. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {
@@ -112,13 +111,11 @@ configuration, opened here, or those of the server at --url.`,
     .action((options: StatusOptions) => tellStatus(options, io))
 }
 
-/** The status of a mount. `changes`: how changes are noticed; left out if unknown. */
 type MountStatus = Pick<SearchStatusMount, 'address' | 'title' | 'changes' | 'degraded'>
 
 interface HealthFacts {
   readonly mounts: readonly MountStatus[]
   readonly searches: readonly (SearchStatus & { readonly address: string })[]
-  /** Omitted parts of a configuration that is not trusted. */
   readonly leftOut: readonly WithheldPart[]
 }
 

@@ -117,7 +117,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
     return isSame ? io.say(`${host.title} has this entry already, so the entry would not change.`) : undefined
   }
-  // Get the notes before the file is written, because its new folder would look like an installed host.
+  // Before the file is written: its new folder would look like an installed host.
   const notes = notesOn(host, launch, entry, context, after)
   const whole = isShared ? withHook(await openChangedHook(host, scope, machine, after)) : after
   if (!isSame || whole !== before.text) await writeHostFile(before, whole)
@@ -151,10 +151,9 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   for (const note of [...notes, ...(isTrusted ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
-/** Whether the hook of a host lies in its settings file. Both are then written at once, so that the backup is the original file. */
+/** If the file is shared, the hook and the entry are written at once, so that the backup is the original file. */
 const hasSharedFile = ({ id }: Host) => promptHooks[id] !== undefined && promptHooks[id].files === undefined
 
-/** Writes the hook of a host, if the file does not have it yet. Returns the path of the file. */
 async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
   const hook = await openHook(host, scope, machine)
   const after = withHook(hook)
@@ -162,21 +161,20 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
   return hook.opened.before.file
 }
 
-/** Prints the diff that adds the hook. `changed`: the new text of the settings file, which the hook may share with the servers. */
+/** @param text The new text of the settings file, which the hook may share with the servers. */
 async function showHookDiff(host: Host, scope: HostScope, machine: Machine, text: string | undefined, io: Io) {
   const hook = await openChangedHook(host, scope, machine, text)
   const { before } = hook.opened
   await showDiff(fileDiff(before.file, before.text, withHook(hook)), io)
 }
 
-/** Prints the diff that removes the hook, if the file has it. `changed`: as for {@link showHookDiff}. */
 async function showHookRemoval(host: Host, scope: HostScope, text: string, io: Io): Promise<void> {
   const hook = await openChangedHook(host, scope, thisMachine(), text)
   const { before } = hook.opened
   if (hook.index !== -1) await showDiff(fileDiff(before.file, before.text, withoutHook(hook)), io)
 }
 
-/** Opens the hook of a host as it is after the settings file, which the hook may share with the servers, has a new text. */
+/** @param hookText The new text of the settings file. It counts if the hook is in the same file. */
 async function openChangedHook(host: Host, scope: HostScope, machine: Machine, hookText: string | undefined) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
@@ -213,7 +211,6 @@ function notesOn(
 }
 
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
-  // If the file cannot be read, print the entry for an empty file.
   const settings = await openHostFile(host, context.scope, context.machine).then(
     (file) => file.settings,
     () => undefined,
@@ -360,7 +357,7 @@ function refuseOthers(file: OpenedHostFile, name: string, { force }: RemoveOptio
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const launch = host.foundIn(value)
-  // An entry with a URL may be hikidashi: the URL does not show which program answers.
+  // The URL of an entry does not show which program answers.
   if (force || launch.command === undefined || startsHikidashi(name, launch)) return
   throw commandFailure(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

@@ -46,7 +46,6 @@ export function define(command: Command, io: Io): void {
     )
 }
 
-/** Prints the SQL statements that an operator runs once in a database. */
 async function printSql(database: string, io: Io): Promise<void> {
   const load = sourceNamed(database)?.sql
   if (load === undefined) {
@@ -58,7 +57,7 @@ async function printSql(database: string, io: Io): Promise<void> {
   await io.out.write((await load()).setupSql)
 }
 
-/** Flags to overwrite a file, but to follow no symbolic link, which a cloned repository may contain. */
+/** Symbolic links are not followed: a cloned repository may contain one. */
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
 const overwrite = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
 
@@ -98,12 +97,11 @@ Check it:                hikidashi check --config ${command}
 Serve it:                hikidashi serve --config ${command} --http 8787`)
 }
 
-/** Returns an address without the path of the folder, so that it is the same on every machine and the file can be shared. */
+/** The address has no path of this machine, so that the file can be shared. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** Returns the standard mounts of a folder, the search last. */
 export function mountsOfFolder(folder: string, address: string, survey: FolderSurvey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = standardMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
@@ -122,23 +120,19 @@ file as bytes: to hide the rows, name it in "exclude" there.`,
   search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
-/** Formats a mount as a line of the configuration, below a comment that explains its provider. */
 function writtenMount({ address, config }: SetUpMount): string {
   const comment = comments[config.provider]?.split('\n').map((line) => `\n    // ${line}`) ?? []
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** Converts the parsed options of a mount to their form in a file, where `poll` has a unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }
 
-/** Formats an object as JSON on one line, with spaces between its members. */
 function inLine(value: object): string {
   return JSON.stringify(value, undefined, 1).replace(/\n\s*/g, ' ').replaceAll('[ ', '[').replaceAll(' ]', ']')
 }
 
-/** Returns the text of a configuration for a folder, with the mounts that its contents suggest. */
 export function configText(folder: string, address: string, survey: InitSurvey): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
@@ -209,13 +203,11 @@ ${rulesOf(rules)}${documentOptions(survey)}      // Contents are served unchange
 `
 }
 
-/** Formats the rules for files as lines of the configuration. Without rules, it returns an example in a comment. */
 function rulesOf(rules: readonly object[]): string {
   if (rules.length === 0) return '      // "rules": [{ "match": "docs/**", "priority": 0.7 }],\n'
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`
 }
 
-/** Formats the options that suit the documents of the folder as lines of the configuration, with comments; empty if none does. */
 function documentOptions({ language, translations, frontMatter }: FolderSurvey): string {
   const lines = [
     ...(language === undefined

@@ -81,7 +81,6 @@ async function* listed(
   else yield* iteratePages((query) => readDirectoryPage(view, uri, query))
 }
 
-/** Removes the overview of the server from pages, because it belongs to no mount. */
 async function* withoutOverview(pages: AsyncIterable<ListedPage>): AsyncGenerator<ListedPage> {
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
@@ -95,13 +94,13 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
   return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
 }
 
-/** Yields every resource below a directory, depth first, which is the order of the list. */
+/** Depth first, which is the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
   const pages = iteratePages((query) => readDirectoryPage(view, uri, query))
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
-      // The directory was removed while its parent was listed.
+      // The directory may have been removed while its parent was listed.
       if (depth > 0 && isMissingDirectory(error)) return { done: true } as const
       throw error
     })

@@ -35,7 +35,6 @@ interface PackOptions extends SourceOptions {
   readonly pin?: readonly string[]
   readonly basket?: string
   readonly exclude?: readonly string[]
-  /** False with `--no-tests`. */
   readonly tests: boolean
   readonly mount?: readonly string[]
   readonly encoding?: Encoding
@@ -164,7 +163,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const { hook: host, config, budget, minScore, wait: waitMs } = options
     return answerHook({ host, waitMs, ...defined({ config, budget, minScore }) })
   }
-  // Faults of files are reported before any mount is opened.
+  // Faults of files are reported before a mount is opened.
   const { parseBasket, parseManifest, manifestFor, manifestDifferences } = await import('../../context/manifest.ts')
   const before = options.against === undefined ? undefined : await parseTextFile(options.against, parseManifest)
   const reused = options.reuse === undefined ? undefined : await parseTextFile(options.reuse, parseManifest)
@@ -213,7 +212,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   })
 }
 
-/** Returns the request of the command line. Without a query and pins, the manifest `before` gives the options that are missing. */
+/** Without a query and pins, the manifest `before` gives the options that are missing. */
 function askedBy(
   query: string,
   basket: readonly Pin[],
@@ -240,23 +239,22 @@ function askedBy(
     excludes: excludes.length === 0 ? undefined : excludes,
     query: query.trim() === '' ? undefined : query,
     pins: pins.length === 0 ? undefined : pins,
-    // Pins without a query mean: only the pins.
     pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
   }
   const members = Object.fromEntries(Object.entries(callOptions).filter(([, value]) => value !== undefined))
   return { ...otherwise, ...earlier, ...members, now }
 }
 
-/** Returns the options that a manifest was made with; for a manifest without options, its resources as pins. */
+/** For a manifest without options, its resources become the pins. */
 function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & { readonly now?: string } {
   const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
-  // Some of the resources may have grown, so allow twice as many tokens.
+  // Some of the resources may have grown, so twice as many tokens are allowed.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
 
-/** Returns a URI or a glob. A glob of paths on this machine, such as `src/*.ts`, becomes a glob of URIs. */
+/** A glob of paths on this machine, such as `src/*.ts`, becomes a glob of URIs. */
 function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {
   const asterisk = text.indexOf('*')
   if (asterisk === -1) return uriOf(text)
@@ -265,7 +263,6 @@ function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {
   return `${uriOf(start === 0 ? '.' : text.slice(0, start)).replace(/\/?$/, '/')}${text.slice(start)}`
 }
 
-/** Parses a pin: `URI`, or `URI:LEVEL`. */
 function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
@@ -277,7 +274,6 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   return { uri, ...defined({ level }) }
 }
 
-/** Returns a view that counts its successful reads in the progress. */
 function counted(view: View, progress: Progress): View {
   return {
     ...view,

@@ -88,13 +88,11 @@ async function runReadCommand(argument: string, options: ReadOptions, io: Io): P
           `${content.uri} is not text (${describeContent(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeContent(io.out, content, io)
-      // End an unfinished last line, before the next content or the prompt of the shell.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
 }
 
-/** Writes the whole of a content that is too large for one answer. @throws CommandError, with advice, for a terminal, JSON or a part. */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -108,7 +106,7 @@ async function readLarge(
     )
   const whole = await openWhole(view, uri, error, options.url)
   const isLocal = options.url === undefined && options.command === undefined
-  // Clean the whole stream: a secret may lie across the border of two parts.
+  // A secret may lie across the border of two parts, so the whole stream is cleaned.
   const bytes = isLocal ? cleanStream(whole.bytes, io.secrets) : whole.bytes
   const write = (out: Output) =>
     writeTold(out, whole.length, io, async (output) => {
@@ -117,7 +115,7 @@ async function readLarge(
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
-/** Returns the URI of the requested part or form of a resource (docs/providers/documents.md). */
+/** The queries are described in docs/providers/documents.md. */
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const partOptions = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (partOptions.length === 0) return uri
@@ -126,7 +124,7 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${partOptions.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Calls `write` with an output that shows the progress on a terminal. `total`: length of all data, if it is known. */
+/** @param total Length of the data in bytes; `undefined` if it is not known. */
 async function writeTold(
   out: Output,
   total: number | undefined,
@@ -181,7 +179,6 @@ function needsLineEnd(content: ResourceContent): boolean {
   return 'text' in content && content.text !== '' && !content.text.endsWith('\n')
 }
 
-/** Writes one content: its text in UTF-8, or its bytes. */
 function writeContent(out: Output, content: ResourceContent, io: Io): Promise<void> {
   return writeTold(out, contentLength(content), io, async (output) => {
     if ('text' in content) await output.write(content.text)
@@ -190,7 +187,7 @@ function writeContent(out: Output, content: ResourceContent, io: Io): Promise<vo
   })
 }
 
-/** Writes contents as JSON: `{ "uri": …, "contents": [{ "uri": …, "text" or "blob" (base64): … }] }`. */
+/** Writes `{ "uri": …, "contents": [{ "uri": …, "text" or "blob" (base64): … }] }`. */
 async function writeContentsJson(out: Output, uri: string, contents: readonly ResourceContent[]): Promise<void> {
   await out.write(`{\n"uri": ${JSON.stringify(uri)},\n"contents": [`)
   for (const [i, content] of contents.entries()) {
@@ -222,13 +219,11 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
   await out.write(`${base64Of(rest)}"}`)
 }
 
-/** A content that is too large for an answer, as a stream of bytes. */
 type ContentStream = Pick<ResourceBody, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
 
 /**
- * Opens a content that is too large for an answer: by the link in the error, if the server at `url` gave one, otherwise in parts.
- *
- * @throws `error` for a resource that cannot be read in parts.
+ * Opens a content by the link in the error, if the server at `url` gave one that works, otherwise in parts.
+ * @throws `error` if the resource cannot be read in parts
  */
 async function openWhole(
   view: View,
@@ -246,7 +241,6 @@ async function openWhole(
   return { length: body.length, bytes: body.bytes() }
 }
 
-/** Opens the content at a link. Undefined if the link no longer works: the content is then read in parts. */
 async function openLink(link: URL): Promise<ContentStream | undefined> {
   const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
   if (response === undefined || !response.ok || response.body === null) {

@@ -86,7 +86,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
   return outcomes
 }
 
-/** Returns the error of one analysis, with its position in the file, as a failure of the command instead of a usage error. */
+/** An error of an analysis is a failure of the command, and not a usage error. */
 function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
   return commandFailure(
@@ -110,13 +110,12 @@ async function readFileOrStdin(file: string): Promise<string> {
   }
 }
 
-/** A value and its position, such as `:3` for a line, or `[2]` for an element of an array. */
+/** A value and its position: `:3` for a line, `[2]` for an element of an array. */
 interface PositionedValue {
   readonly value: unknown
   readonly position: string
 }
 
-/** @throws CommandError if the text is neither JSON nor JSON Lines, or contains no value. */
 function parseValues(text: string, file: string): readonly PositionedValue[] {
   const body = text.replace(/^\ufeff/, '')
   const whole = jsonIn(body)

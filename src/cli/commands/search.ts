@@ -79,7 +79,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     if (options.json) return writeJson(io.out, answer)
     if (answer.fallback !== undefined) io.say(answer.fallback)
     await io.out.write(formatFound(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
-    // The age of a recent index has been reported already, so the note that nothing is being indexed is left out.
+    // The age of a recent index has been printed, so the note that nothing is being indexed is left out.
     for (const note of answer.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (answer.hits.length === 0) {
       const mountAddress = mount?.replace(/\/$/, '')
@@ -108,10 +108,10 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
   return first
 }
 
-/** Maximum age of an index that is searched without a new comparison, which would examine every file. In milliseconds. */
+/** Maximum age, in milliseconds, of an index that is searched without comparing it with the files first. */
 const trustedAgeMs = 30_000
 
-/** Waits until the mounts are indexed. For a recent index without `fresh`, it reports the age of the index instead, and resolves to true. */
+/** Resolves to true if the index is recent, and so was not updated. */
 async function indexed(catalog: Catalog, { address }: SearchMount, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false

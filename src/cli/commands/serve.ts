@@ -45,7 +45,7 @@ import {
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
-/** Time after which a server on stdio opens its mounts even if it has not answered its client yet, in milliseconds. */
+/** Time in milliseconds after which a server on stdio opens its mounts even if it has not answered its client yet. */
 const latestOpeningMs = 250
 
 export function define(command: Command, io: Io): void {
@@ -110,19 +110,17 @@ function parseHttp(value: string): ListenAddress {
   return listen
 }
 
-/** Adds an allowed value of the Host header. It refuses URLs, which no such header contains. */
+/** A Host header contains no URL. */
 function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
   if (/^[^/\s]+$/.test(value)) return collectValues(value, hosts)
   throw new InvalidArgumentError('Give NAME or NAME:PORT, such as context.example.org:8787.')
 }
 
-/** Parses the name of a replica, which begins the ids of its sessions. */
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('Give a name of up to 32 characters of a-z, 0-9 and "-".')
 }
 
-/** @throws CommandError for options that have no effect on this transport, and for tokens over stdio unless `--stdio` was given. */
 function refuseUnasked({ config }: LocalSetUp, options: ServeCommandOptions, listen: ListenAddress | undefined): void {
   if (listen !== undefined && !options.share)
     throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
@@ -155,7 +153,7 @@ async function serve(folders: readonly string[], options: ServeCommandOptions, i
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
   await refuseServedTokens(local, options)
-  // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
+  // On stdio, stdout belongs to the protocol.
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = installStopHandlers(log)
   warnOfLargeFolders(local, log)
@@ -240,7 +238,6 @@ async function serve(folders: readonly string[], options: ServeCommandOptions, i
   }
 }
 
-/** Opens the events of a server: over HTTP with webhooks, if the configuration has `events.webhooks`. */
 async function openEvents(
   { config }: LocalSetUp,
   log: Log,
@@ -281,8 +278,8 @@ async function openAudit({ config }: LocalSetUp, log: Log, scrubber: Scrubber): 
 }
 
 /**
- * Serves over stdio. The mounts are opened after the first answer is written, so that the client does not wait for them. They are
- * opened at the latest after {@link latestOpeningMs}, or at the end of the input.
+ * Opens the mounts after the first answer is written, so that the client does not wait for them: at the latest after
+ * {@link latestOpeningMs}, or at the end of the input.
  */
 async function serveOverStdio(
   service: Service,
@@ -331,11 +328,10 @@ async function serveOverStdio(
   clearTimeout(timer)
   if (stop.aborted) return
   await open()
-  // If the mounts could not be opened, this throws the error, which ends the process.
+  // This throws if the mounts could not be opened, which ends the process.
   await opening.start()
 }
 
-/** Serves over HTTP. It listens at once, and opens the mounts in the background. */
 async function serveOverHttp(
   options: HttpOptions,
   opening: PendingOpen<MountedCatalog>,
@@ -366,10 +362,7 @@ async function serveOverHttp(
   }
 }
 
-/**
- * Opens the mounts in the background, so that the log names every mount that cannot be opened. If none can be opened, the server
- * ends.
- */
+/** Opens the mounts, so that the log names those that cannot be opened. @throws CommandError if none can be opened */
 async function openAll(catalog: MountedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)

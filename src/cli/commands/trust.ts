@@ -39,7 +39,6 @@ file; after a change, trust it again. A configuration that you name with --confi
     })
 }
 
-/** Returns the path of a configuration: the given path, or, if that is a folder, the path of `hikidashi.json` in it. */
 async function resolveConfigFile(file: string): Promise<string> {
   const path = resolve(file)
   const isFolder = await stat(path).then(
@@ -55,7 +54,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
     import('../../config/problem.ts'),
     import('../../config/untrusted.ts'),
   ])
-  // Trust the same bytes that were judged, even if the file changes meanwhile.
+  // The bytes that were judged are trusted, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
   const loadResult = await loadConfig(file, {
     admitsAbsent: true,

@@ -105,7 +105,6 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   }
 }
 
-/** Opens an address in the browser, by a page that redirects. Returns this page; `undefined` if the page could not be created, or no browser opened. */
 async function handOver(address: string): Promise<RedirectPage | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
@@ -123,7 +122,6 @@ function announce(isOpened: boolean, io: Io): void {
   )
 }
 
-/** Returns name, version and title of the page. The title is the name of the server at `--url`, or of the one local folder. */
 function pageIdentity({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
@@ -136,7 +134,7 @@ async function feedSearches({ catalog }: CommandSource): Promise<void> {
   for (const { provider } of searchesOf(catalog)) provider.feed()
 }
 
-/** Returns the command that opens an address on a system, without a shell; `undefined` if there is no display. */
+/** Returns a command without its last argument, the address; `undefined` if there is no display. */
 export function browserCommand(
   platform: NodeJS.Platform,
   env: Readonly<Record<string, string | undefined>>,
@@ -149,8 +147,8 @@ export function browserCommand(
 }
 
 /**
- * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts, so it
- * must contain no secret (`createRedirectPage`). Resolves with whether a program accepted the address; it does not wait for the page.
+ * Other users of the machine can read the address while the browser starts, so it must contain no secret
+ * (`createRedirectPage`). Resolves with whether a program was started.
  */
 export function openInBrowser(url: string, opener = browserCommand(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
@@ -164,11 +162,9 @@ export function openInBrowser(url: string, opener = browserCommand(process.platf
 }
 
 /**
- * Creates a file that redirects a browser to a secret address. Every user of a machine can read the arguments of every process, so
- * the browser is started with this file, which only this user can read (mode 0600), instead of the address.
- *
- * @param address Characters that are special in HTML are escaped.
- * @throws the error of the system if the state folder cannot be written.
+ * Creates a file that redirects a browser to a secret address. Other users of a machine can read the arguments of
+ * processes, so the browser is started with this file, which only this user can read (mode 0600).
+ * @throws the error of the system if the state folder cannot be written
  */
 export async function createRedirectPage(
   address: string,
@@ -187,7 +183,6 @@ export async function createRedirectPage(
 
 type RedirectPage = Awaited<ReturnType<typeof createRedirectPage>>
 
-/** Returns an HTML page that redirects to an address. It has a link for browsers that do not redirect. */
 function pageFor(address: string): string {
   const escaped = address.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
   return `<!doctype html>

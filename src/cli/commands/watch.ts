@@ -62,7 +62,6 @@ async function watch(names: readonly string[], options: WatchOptions, io: Io): P
   })
 }
 
-/** Subscribes to the URIs, or to all mounts, and reports the URIs that cannot be watched. */
 async function subscribeToChanges(
   subscription: Subscription,
   names: readonly string[],
@@ -80,11 +79,10 @@ async function subscribeToChanges(
     throw nothingFound(`No changes can be reported for ${listOf(uris, list === true)}.`, suggestion)
   }
   const unheard = uris.filter((uri) => !watchedUris.has(uri))
-  // If the user named no URIs, a mount that cannot be watched, such as a search, is not an error.
+  // Some mounts, such as a search, cannot be watched. That is an error only for URIs that the user named.
   if (names.length === 0 && unheard.length > 0)
     io.say(`These mounts report no changes, so they are not watched: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
-  // A URI counts as existing if its source cannot tell.
   for (const uri of names.length === 0 ? [] : watchedUris)
     if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
@@ -109,20 +107,19 @@ function listOf(uris: readonly string[], list: boolean): string {
   return names.join(', ') || 'anything'
 }
 
-/** Returns the changed URIs below a directory, as far as `below` has any; else the URI itself. */
 function changedIn(uri: string, below: readonly string[]): readonly string[] {
   const prefix = uri.endsWith('/') ? uri : `${uri}/`
   const uris = below.filter((one) => one.startsWith(prefix))
   return uris.length === 0 ? [uri] : uris
 }
 
-/** Prints changes as fast as the output accepts them. A URI that changes again before it is printed is printed once. */
+/** A URI that changes again before it is printed is printed once. */
 function createPrinter({ out }: Io, json: boolean) {
-  /** Time of each change, by URI; the empty key stands for the list. */
+  /** Time of each change, by URI. The empty key stands for the list. */
   const waiting = new Map<string, string>()
   let isPrinting = false
   const { promise: failure, reject: fail } = withResolvers<never>()
-  // `failure` is awaited only later. Without a handler, a rejection before that would end the process.
+  // `failure` is awaited later. Without a handler, a rejection before that would end the process.
   failure.catch(() => {})
 
   const lineOf = (uri: string, time: string): string => {
@@ -146,7 +143,6 @@ function createPrinter({ out }: Io, json: boolean) {
       for (const uri of [...changedUris, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
       if (!isPrinting) print().catch(fail)
     },
-    /** Rejects when the output cannot be written any more. */
     failure,
   }
 }

@@ -25,7 +25,7 @@ import { coloursFor, createColumns, displayUri, escapeText } from '../terminal/t
 interface WhyOptions {
   readonly as?: readonly string[]
   readonly config?: string
-  /** Number of records; true for the last one. */
+  /** Number of records; `true` means the last one. */
   readonly context?: number | true
   readonly json?: true
 }
@@ -84,19 +84,16 @@ function formatHookRecord(record: HookRecord): string {
   return `${[head, facts, ...table].join('\n')}\n`
 }
 
-/** A mount that contains the path, with the path relative to the mount. */
 interface PathCandidate {
   readonly planned: PlannedMount
   readonly path: string
   readonly uri: string
 }
 
-/** The answer for a path in one mount. */
 interface WhyReport {
   readonly mount: string
   readonly uri: string
   readonly served: boolean
-  /** The reason as a keyword for programs. */
   readonly reason: string
   readonly why: string
 }
@@ -194,7 +191,10 @@ async function answerFor(
   return answer(true, 'served', 'served')
 }
 
-/** Returns a phrase about the part of a text that the searches over its mount index; empty if they index the whole, or if none exists. */
+/**
+ * Returns a phrase about the part of a text that searches index; empty if they index the whole, or if none covers the
+ * mount.
+ */
 function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
   const own = parseAddress(address).text
   const limits = mounts.flatMap(({ config }) => {
@@ -216,7 +216,6 @@ function absenceWords(config: PlannedMount['config']): string {
 function format({ mount, uri, served, why }: WhyReport, { out }: Io): string {
   const { green, yellow } = coloursFor(out.isTerminal)
   const sign = served ? green('served  ') : yellow('left out')
-  // A served file needs a reason only if it is served in an unexpected form.
   const reason = why === 'served' ? '' : `          ${escapeText(why)}\n`
   return `${sign}  ${escapeText(uri || mount)}\n${reason}`
 }

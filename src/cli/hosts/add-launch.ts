@@ -13,7 +13,6 @@ import { loadLocalConfig, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { HostValue, HostValuePiece, Launch } from './types.ts'
 
-/** The options of `add` that describe the server: a command to start, or a URL. */
 export interface AddLaunchOptions {
   readonly config?: string
   readonly url?: string
@@ -25,7 +24,7 @@ export interface AddLaunchOptions {
   readonly npx?: true
 }
 
-/** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
+/** @throws CommandError for missing files, contradictions and secrets */
 export async function launchFor(folders: readonly string[], options: AddLaunchOptions): Promise<Launch> {
   const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   const headers = [...literal, ...headerEnv.map(splitHeaderPair).map(([name, variable]) => `${name}: \${${variable}}`)]
@@ -53,7 +52,10 @@ export async function launchFor(folders: readonly string[], options: AddLaunchOp
   return localLaunch({ ...target, env, ...defined({ npx }) })
 }
 
-/** @throws CommandError for a configuration with parts that need trust: the host would name it with --config, which needs no trust. */
+/**
+ * The host would name the configuration with --config, which needs no trust. @throws CommandError for parts that need
+ * trust
+ */
 async function refuseUntrusted(file: string): Promise<void> {
   const { isTrustedConfig } = await import('../../config/untrusted.ts')
   if (await isTrustedConfig(file, await readFile(file))) return
@@ -63,7 +65,6 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the given folders or configuration, else those of the current folder. @throws CommandError for missing or refused ones. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw usageError('The name of a folder is empty.')
@@ -86,11 +87,10 @@ async function servedHere(folders: readonly string[], config: string | undefined
 }
 
 interface LaunchOptions {
-  /** Folders to serve. Relative paths start at the current folder; the launch has absolute paths. */
   readonly folders: readonly string[]
   readonly config?: string
   readonly npx?: boolean
-  /** Variables that the server needs, by name, or `NAME=value` for a value that is not secret. */
+  /** Names of variables, or `NAME=value` for a value that is not secret. */
   readonly env: readonly string[]
 }
 
@@ -101,7 +101,7 @@ interface RemoteOptions {
   readonly asksToken?: boolean
 }
 
-/** Returns the launch of a server that the host starts. Its paths are absolute, because hosts start servers in other folders. */
+/** The paths become absolute, because hosts start servers in other folders. */
 export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launch {
   const paths = [...folders, ...(config === undefined ? [] : [config])].map((path) => resolve(path))
   const args = [
@@ -119,7 +119,10 @@ export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launc
   }
 }
 
-/** @throws CommandError for a path with a character that `cmd /c` interprets: hosts do not escape the words of a command for `cmd`. */
+/**
+ * Hosts do not escape the words of a command for `cmd`. @throws CommandError for a path with a character that `cmd /c`
+ * interprets
+ */
 function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)
@@ -128,7 +131,6 @@ function refuseForCmd(path: string): void {
     )
 }
 
-/** Returns the launch of a running server, to which the host connects. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
   const token: readonly HostValuePiece[] = [

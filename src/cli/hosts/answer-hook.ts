@@ -16,18 +16,16 @@ export interface HookOptions {
   readonly config?: string
   readonly budget?: number
   readonly minScore?: number
-  /** How long the host may have to wait since the start of this process, in milliseconds. */
+  /** Maximum time since the start of this process, in milliseconds. */
   readonly waitMs: number
 }
 
-/** Maximum size of the input that a host writes, in bytes. */
 const maxInputBytes = 4 * 1024 * 1024
-/** Maximum length of a prompt in a record, in UTF-16 units. */
 const maxShown = 120
 
 /**
- * Parses a command line `pack --hook HOST …` with plain values. It does not load commander, which would take time. `undefined` for
- * any other command line, which commander then parses, or refuses with a message.
+ * Parses a command line `pack --hook HOST …` with plain values, without commander, which takes time to load. Returns
+ * `undefined` for another command line.
  */
 export function parseHookOptions(words: readonly string[]): HookOptions | undefined {
   const option = { type: 'string' } as const
@@ -46,21 +44,19 @@ export function parseHookOptions(words: readonly string[]): HookOptions | undefi
   }
 }
 
-/** Default time-out of the answer to a hook, in milliseconds. */
 export const defaultHookWaitMs = 1000
 
 const parseOptionalNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 /**
- * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
- * disk. It never rejects, because a host would show a failure, or stop the prompt. For each prompt, a log records the answer, or why there is none.
+ * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its
+ * index on the disk. It does not reject, because a host would show a failure, or stop the prompt.
  */
 export async function answerHook({ host, waitMs, ...options }: HookOptions): Promise<void> {
   const signal = AbortSignal.timeout(Math.max(0, Math.round(waitMs - performance.now())))
   let question: HookQuestion | undefined
   let brief: Partial<Brief> = {}
   let from: HookRecord['from']
-  // Loaded while the server answers.
   const cleaning = loadCleaning()
   cleaning.catch(() => {})
   try {
@@ -91,7 +87,7 @@ export async function answerHook({ host, waitMs, ...options }: HookOptions): Pro
     }
     await writeHookRecord(record, secrets.scrub)
   } catch {
-    // Without a record, the answer is the same.
+    // The record is not worth a failure.
   }
 }
 
@@ -130,12 +126,11 @@ function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** Time-out of the greeting of a server, in milliseconds. A stopped process accepts a connection, but never greets. */
+/** Time-out in milliseconds. A stopped process accepts a connection, but sends no greeting. */
 const greetingMs = 300
 
 type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
 
-/** Asks a server that runs for the folder. `undefined` if none runs, or none answers. */
 async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
@@ -157,7 +152,7 @@ async function askServer(
   return undefined
 }
 
-/** Searches the index on the disk without an update, which would take too long. The contents of the hits are current. */
+/** Updating the index would take too long. The contents of the hits are current. */
 async function askIndex(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
@@ -180,7 +175,7 @@ async function askIndex(
   process.chdir(folder)
   const local = await requireLocalSetUp(defined({ config }), { secrets, say: () => {} })
   if (local.config?.context?.hook === false) return briefWhenOff
-  // Without the mounts that no search covers, such as git, and those that a survey of the folder finds: opening them takes too long.
+  // Mounts that no search covers, and those that a survey of the folder finds, would take too long to open.
   const { complete: _, ...known } = local
   const catalog = await openLocalCatalog({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
   // The mounts are opened while the prompt is analysed.

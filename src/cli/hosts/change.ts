@@ -24,17 +24,18 @@ import {
   valueAt,
 } from './types.ts'
 
-/** The settings file of a host for one scope, after it was read. */
 export interface OpenedHostFile {
   readonly host: Host
   readonly scope: HostScope
   readonly before: HostFile
   readonly format: SettingsEditor
-  /** The parsed settings of the file. */
   readonly settings: unknown
 }
 
-/** Returns the path of the file that a host reads in a scope: the first existing one, else the one that the host would create. */
+/**
+ * Returns the first existing file that the host reads in a scope, else the one that it would create. @throws
+ * CommandError for a scope that the host does not have
+ */
 export function hostSettingsFile(host: Host, scope: HostScope, machine: Machine): string {
   const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
@@ -44,10 +45,10 @@ export function hostSettingsFile(host: Host, scope: HostScope, machine: Machine)
   )
 }
 
-/** Reads the settings file of a host. @throws CommandError if it cannot be read or parsed, or is a link out of the project. */
+/** @throws CommandError if the file cannot be read or parsed, or is a link out of the project */
 export async function openHostFile(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHostFile> {
   const file = hostSettingsFile(host, scope, machine)
-  // A project may come from elsewhere: its links are not those of the user.
+  // A project may come from elsewhere, so its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
     throw commandFailure(
       `${file} leads out of ${machine.folder} through a symbolic link, so it was not read or changed. Remove the link, or use the settings file of the user: --scope user.`,
@@ -57,7 +58,6 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }
 
-/** Returns the entries of all servers in a file, by their names. */
 export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<string, JsonObject>> {
   const servers = valueAt(settings, host.serversAt(settings))
   if (!isPlainData(servers)) return {}
@@ -67,7 +67,7 @@ export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<s
   >
 }
 
-/** Whether an entry starts hikidashi, judged by its program and the word `serve` after it; for a URL, by the name of the entry. */
+/** Judges an entry by its program and the word `serve` after it; one with a URL by the name of the entry. */
 export function startsHikidashi(name: string, { command }: EntryLaunch): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {
@@ -103,7 +103,6 @@ export function withoutEntry(file: OpenedHostFile, name: string): string {
   return inputsFor(settings, name, value).reduceRight((whole, at) => format.remove(whole, ['inputs', at]), rest)
 }
 
-/** Returns the indexes of the inputs for the token of an entry, if no other entry uses them. */
 function inputsFor(settings: unknown, name: string, value: JsonObject): readonly number[] {
   const list = valueAt(settings, ['inputs'])
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
@@ -115,8 +114,8 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
 }
 
 /**
- * Returns the difference of two states of a file as a unified diff, as `patch` reads it; empty for equal states. Too many changes
- * are only mentioned. `undefined` is the state without the file.
+ * Returns a unified diff, as `patch` reads it; empty for equal states. For too many changes, a sentence replaces the
+ * hunks. `undefined` is the state without the file.
  */
 export function fileDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
@@ -125,20 +124,17 @@ export function fileDiff(file: string, before: string | undefined, after: string
   return `--- ${names[0]}\n+++ ${names[1]}\n${hunks}`
 }
 
-/**
- * Prints a diff. Possible secrets in context lines and removed lines are redacted, because people share diffs. Control characters
- * are escaped for terminals.
- */
+/** Likely secrets in context lines and removed lines are redacted, because people share diffs. */
 export async function showDiff(diff: string, { out }: Pick<Io, 'out'>): Promise<void> {
   const clean = diff.replace(/^[ -](?!-- ).*$/gm, redactPhrase)
   await out.write(out.isTerminal ? escapeLines(clean) : clean)
 }
 
-/** An entry of hikidashi in a host's file. */
+/** An entry that starts hikidashi. */
 export interface OwnServer {
   readonly name: string
   readonly transport: 'stdio' | 'http'
-  /** The command line, or the URL without possible secrets. */
+  /** The command line, or the URL without user, password and query. */
   readonly target: string
   /** The program or script of the entry, if it does not exist. */
   readonly missing?: string
@@ -149,11 +145,9 @@ export interface HostFileReport {
   readonly file: string
   readonly exists: boolean
   readonly servers: readonly OwnServer[]
-  /** Why the file cannot be read. */
   readonly problem?: string
 }
 
-/** A host on this machine, as `hikidashi hosts --json` prints it. */
 export interface HostReport {
   readonly host: string
   readonly title: string
@@ -171,7 +165,7 @@ export async function reportHost(host: Host, machine: Machine): Promise<HostRepo
   return { host: id, title, found: isInstalled(host, machine), resources, docs, files }
 }
 
-/** Whether a host seems to be installed: one of its programs is on the PATH, or one of its folders or files exists. */
+/** Whether a program of the host is on the PATH, or one of its folders or files exists. */
 export function isInstalled({ traces }: Host, machine: Machine): boolean {
   return (
     traces.paths(machine).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, machine))
@@ -207,7 +201,6 @@ function ownServer(name: string, { command = [], url = '' }: EntryLaunch, machin
   return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
-/** Returns the program, or the script that the program runs, if it does not exist. */
 function missingIn([program = '', script = '']: readonly string[], machine: Machine): string | undefined {
   if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, machine)) return program
   return isAbsolute(script) && /\.[cm]?js$/.test(script) && !existsSync(script) ? script : undefined

@@ -228,7 +228,7 @@ const opencodeConfigPaths = (machine: Machine, ...folder: readonly string[]) =>
 
 const opencodeFolder = (machine: Machine) => joinPath(machine, configFolder(machine), 'opencode')
 
-/** Whether settings have the form of opencode 2, with servers one level deeper. opencode 2 still reads the form of version 1. */
+/** opencode 2 has the servers one level deeper. It still reads the form of version 1. */
 const isSecond = (settings: unknown) => {
   const servers = valueAt(settings, ['mcp', 'servers'])
   return isPlainData(servers) && typeof servers.type !== 'string'

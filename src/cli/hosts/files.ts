@@ -7,9 +7,8 @@ import { syncFolder } from '../../core/kit/local-disk.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** A settings file of a host as it was read. `bytes` and `text` are undefined if the file does not exist. */
+/** A settings file that may be missing: `bytes` and `text` are then undefined. */
 export interface HostFile {
-  /** The path that the host uses. */
   readonly file: string
   /** The target of the path, after symbolic links. */
   readonly target: string
@@ -18,10 +17,9 @@ export interface HostFile {
 }
 
 const mark = '\ufeff'
-/** Maximum size of a settings file, in bytes. A larger one is refused. */
 const maxBytes = 64 * 1024 * 1024
 
-/** Reads a settings file of a host. @throws CommandError for a file that cannot be read, or is not text in UTF-8. */
+/** @throws CommandError for a file that cannot be read, or is not text in UTF-8 */
 export async function readHostFile(file: string): Promise<HostFile> {
   const target = await resolveSymlink(file)
   const bytes = await readRegularFile(target)
@@ -33,7 +31,6 @@ export async function readHostFile(file: string): Promise<HostFile> {
   }
 }
 
-/** Follows symbolic links, also to a missing target. */
 async function resolveSymlink(file: string): Promise<string> {
   let target = resolve(file)
   for (let links = 0; links < 40; links++) {
@@ -59,16 +56,14 @@ async function readRegularFile(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Returns the path of the backup of a file, which is made beside the file before a change. */
 export function backupPath({ target }: Pick<HostFile, 'target'>): string {
   return `${target}.hikidashi.bak`
 }
 
 /**
- * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
- * kept in {@link backupPath}; the byte order mark, the mode and the owner stay.
- *
- * @throws CommandError if the file was changed since it was read, or cannot be written.
+ * Replaces the text of a file atomically. The old text is kept in {@link backupPath}; the byte order mark, the mode and
+ * the owner stay.
+ * @throws CommandError if the file was changed since it was read, or cannot be written
  */
 export async function writeHostFile(before: HostFile, text: string): Promise<void> {
   const { file, target, bytes } = before
@@ -106,7 +101,6 @@ const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
 
 type FileOwner = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
-/** Default mode: readable by the user alone. */
 const privateMode = 0o600
 
 /** Writes a temporary file in the folder of `file`, and returns its path. */

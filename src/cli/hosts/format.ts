@@ -5,7 +5,7 @@ import { tomlEditor } from './toml.ts'
 import { type Host, type Json, type KeyPath, type SettingsEditor, valueAt, withValueAt } from './types.ts'
 import { yamlEditor } from './yaml.ts'
 
-/** A format with a single value, at the path `text`: the whole text of the file. */
+/** The text of the file is one value, at the path `text`. */
 const text: SettingsEditor = {
   parse: (whole) => (whole === '' ? {} : { text: whole }),
   set: (_, __, value) => String(value),
@@ -20,7 +20,7 @@ const formats: Readonly<Record<Host['format'], SettingsEditor>> = {
   text,
 }
 
-/** Returns the editor for a file of a host. Its errors name the file, and it refuses an edit that would change any other value. */
+/** Errors of the editor name the file. It refuses an edit that would change another value. */
 export function settingsEditorFor(host: Host, file: string): SettingsEditor {
   const format = formats[host.format]
   const parse = (text: string) => {
@@ -56,7 +56,6 @@ export function settingsEditorFor(host: Host, file: string): SettingsEditor {
   }
 }
 
-/** Returns the result of work on a text; undefined if the parser or the editor refuses the text. */
 function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work()
@@ -66,7 +65,7 @@ function unlessRefused<T>(work: () => T): T | undefined {
   }
 }
 
-/** Whether settings are as expected. A container that became empty may be removed, as in TOML, or may remain. */
+/** A container that became empty may be removed, as in TOML, or may remain. */
 function hasExpectedSettings(settings: unknown, expected: unknown, path: KeyPath): boolean {
   const [is, whole, container] = [toPlainValue(settings ?? {}), toPlainValue(expected), path.slice(0, -1)]
   if (isDeepStrictEqual(is, whole)) return true
@@ -77,7 +76,7 @@ function hasExpectedSettings(settings: unknown, expected: unknown, path: KeyPath
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
-/** Copies a value without the prototypes and classes of the parsers, which would make equal values differ. */
+/** Prototypes and classes of the parsers would make equal values differ. */
 function toPlainValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toPlainValue)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

@@ -5,23 +5,20 @@ import { type OpenedHostFile, openHostFile } from './change.ts'
 import { promptHooks } from './hooks.ts'
 import { type Host, type HostScope, type JsonObject, type Machine, valueAt } from './types.ts'
 
-/** How long a host waits for the hook at most, in milliseconds. The hook itself gives up earlier. */
+/** How long a host waits for the hook. The hook itself gives up earlier. */
 const timeoutMs = 5000
 
-/** The hook of a host, and the file of its hooks as it was read. */
 export interface OpenedHook {
   readonly opened: OpenedHostFile
   readonly event: string
   readonly entry: JsonObject | string
   /** The index of our entry among the hooks of the event, 0 for a plugin; -1 if the file does not have it. */
   readonly index: number
-  /** Whether the file is a plugin of ours, and the entry its whole text. */
   readonly isPlugin: boolean
-  /** The version that the file must name, if any. */
   readonly fileVersion?: number
 }
 
-/** Reads the file of the hooks of a host. @throws CommandError for a host without a hook that adds a context to a prompt, or an unreadable file. */
+/** @throws CommandError for a host without a hook that adds a context to a prompt, or an unreadable file */
 export async function openHook(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHook> {
   const hook = promptHooks[host.id]
   if (hook === undefined)
@@ -42,7 +39,6 @@ export async function openHook(host: Host, scope: HostScope, machine: Machine): 
   return { opened: file, event, index, entry, isPlugin: false, ...defined({ fileVersion }) }
 }
 
-/** The path of a file's whole text in the format `text`. */
 const wholeText = ['text']
 
 async function openPlugin(
@@ -60,7 +56,6 @@ async function openPlugin(
   return { opened: hostFile, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 
-/** Returns the text of the file with our hook, in place of an earlier one of ours. */
 export function withHook({ opened, event, entry, index, isPlugin, fileVersion }: OpenedHook): string {
   const { before, format, settings } = opened
   const isVersioned = fileVersion === undefined || valueAt(settings, ['version']) !== undefined
@@ -73,7 +68,6 @@ export function withHook({ opened, event, entry, index, isPlugin, fileVersion }:
   return format.set(rest, ['hooks', event, index === -1 ? list.length : list.length - 1], entry)
 }
 
-/** Returns the text of the file without our hook. It is empty for a plugin. */
 export function withoutHook({ opened: { before, format }, event, index, isPlugin }: OpenedHook): string {
   return format.remove(before.text ?? '', isPlugin ? wholeText : ['hooks', event, index])
 }

@@ -4,21 +4,18 @@ import { stateFolder } from '../../config/state-folder.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 
-/** The record of one answer to the hook of a host. */
 export interface HookRecord {
   /** ISO 8601. */
   readonly time: string
   readonly host: string
   readonly folder: string
-  /** The beginning of the prompt, in which possible secrets are redacted. */
+  /** The beginning of the prompt. Likely secrets in it are redacted. */
   readonly prompt: string
-  /** Time since the start of the process, in milliseconds. */
+  /** Since the start of the process. */
   readonly ms: number
-  /** The origin of the answer: a running server of the folder, or the index of the folder on the disk. */
   readonly from?: 'server' | 'index'
   readonly tokens: number
   readonly score: number
-  /** Why the hook gave no context. */
   readonly silence?: string
   readonly items: readonly {
     readonly uri: string
@@ -28,12 +25,12 @@ export interface HookRecord {
   }[]
 }
 
-/** Size of the log, in bytes, above which the next record begins a new log. The old log gets the suffix `.1`. */
+/** Above this size, the next record begins a new log. The old log gets the suffix `.1`. */
 const maxLogBytes = 512 * 1024
 
 const logFile = () => join(stateFolder(), 'hooks.jsonl')
 
-/** Appends a record to the log, which only the user can read. */
+/** Appends to the log. Only the user can read a new log. */
 export async function writeHookRecord(record: HookRecord, scrub: (text: string) => string): Promise<void> {
   makeFolder(stateFolder(), 0o700)
   const size = await stat(logFile()).then(
@@ -44,7 +41,7 @@ export async function writeHookRecord(record: HookRecord, scrub: (text: string) 
   await appendFile(logFile(), `${scrub(JSON.stringify(record))}\n`, { mode: 0o600 })
 }
 
-/** Reads at most `most` records from the current log, the newest first. */
+/** Returns up to `most` records of the current log, the newest first. */
 export async function readHookRecords(most: number): Promise<readonly HookRecord[]> {
   const text = await readFile(logFile(), 'utf8').catch(() => '')
   return text

@@ -1,7 +1,6 @@
 import { opencodePlugin } from './opencode-plugin.ts'
 import { configFolder, environmentValue, type Host, isPlainData, joinPath, projectFile } from './types.ts'
 
-/** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
   readonly prompt: string
   readonly folder: string
@@ -9,23 +8,25 @@ export interface HookQuestion {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a host runs a program at each prompt, and adds its answer to the prompt. */
 interface PromptHook {
-  /** The name of the event in the settings and messages of the host. */
   readonly event: string
-  /** The environment variable with the folder of the project, if the host sets one: the agent may have changed its folder. */
+  /**
+   * The environment variable with the folder of the project, if the host sets one. The agent may have changed its own
+   * folder.
+   */
   readonly folder?: string
   /** The files of the host's hooks, if they are not in its settings file. */
   readonly files?: Host['files']
   /** The unit of time-outs in the file of hooks, in milliseconds. Default 1. */
   readonly unitMs?: number
-  /** The version that the file of hooks must name, if any. Hooks in a file with a version are plain commands, without groups. */
+  /**
+   * The version that the file of hooks must name, if any. Hooks in a file with a version are plain commands, without
+   * groups.
+   */
   readonly fileVersion?: number
-  /** Returns the text of a plugin that runs a command, for a host whose hooks are code: the file holds nothing else. */
   readonly plugin?: (words: readonly string[]) => string
 }
 
-/** The hosts that add the output of a program to a prompt. */
 export const promptHooks: Readonly<Record<string, PromptHook>> = {
   'claude-code': {
     ...{ event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR', unitMs: 1000 },
@@ -72,7 +73,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
   },
 }
 
-/** Parses the input of a hook. `undefined` for another event, and for an input without a prompt or a folder. */
+/** Returns `undefined` for another event, and for an input without a prompt or a folder. */
 export function parseHookQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
   const hook = promptHooks[host]
   if (hook === undefined || !isPlainData(value) || typeof value.prompt !== 'string') return undefined
@@ -82,7 +83,6 @@ export function parseHookQuestion(host: string, value: unknown, env: Environment
   return event === hook.event && typeof folder === 'string' && folder !== '' ? { prompt, folder } : undefined
 }
 
-/** Returns the answer of a hook with a context, as the host reads it. */
 export function formatHookAnswer(host: string, text: string): string {
   if (host === 'cursor') return `${JSON.stringify({ continue: true, additional_context: text })}\n`
   const hookEventName = promptHooks[host]?.event

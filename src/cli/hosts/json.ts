@@ -12,7 +12,6 @@ import {
 } from 'jsonc-parser'
 import { leadingComments, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
-/** Edits JSON with comments and trailing commas. */
 export const jsonEditor: SettingsEditor = {
   parse: (text) => {
     const root = rootOf(text)
@@ -22,7 +21,7 @@ export const jsonEditor: SettingsEditor = {
     const eol = lineEndOf(text)
     if (rootOf(text) === undefined)
       return `${leadingComments(text)}${JSON.stringify(nestedValue(path, value), undefined, 2).replaceAll('\n', eol)}${eol}`
-    // A new key comes first: behind another member, the library would put it between that member and the comment behind it.
+    // Behind another member, the library would put a new key between that member and the comment behind it.
     const options = { formattingOptions: styleOf(text), getInsertionIndex: () => 0 }
     return applyEdits(text, modify(text, [...path], value, options))
   },
@@ -56,7 +55,6 @@ function rootOf(text: string): Node | undefined {
   return root
 }
 
-/** Returns the line ends of a text, and the indentation of its first indented key. */
 function styleOf(text: string): FormattingOptions {
   const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
   return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEndOf(text) }
@@ -67,7 +65,6 @@ const nodeEnd = (node: Node) => node.offset + node.length
 /** Token kinds of the scanner. The library has them only as compile-time constants. */
 const [commaToken, endOfText] = [5, 17]
 
-/** Returns the offset of the first comma between two offsets that is not in a comment. */
 function commaIn(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text, false)
   scanner.setPosition(from)
@@ -76,7 +73,7 @@ function commaIn(text: string, from: number, to: number): number | undefined {
   return undefined
 }
 
-/** Removes a child and its comma, and white space that separated it. The library would remove the comments beside it too. */
+/** The library would remove the comments beside the child too. */
 function without(text: string, parent: Node, child: Node): string {
   const siblings = parent.children ?? []
   const index = siblings.indexOf(child)

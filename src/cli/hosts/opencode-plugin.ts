@@ -1,9 +1,9 @@
-/** How long opencode waits for the hook at most, in milliseconds. The hook itself gives up earlier. */
+/** How long opencode waits for the hook. The hook itself gives up earlier. */
 const timeoutMs = 5000
 
 /**
- * Returns the text of a plugin for opencode (https://opencode.ai/docs/plugins/), which runs a command at each prompt. The answer of
- * the command becomes a part of the message that only the model sees.
+ * Returns the text of a plugin for opencode (https://opencode.ai/docs/plugins/), which runs a command at each prompt.
+ * The answer of the command becomes a part of the message that only the model sees.
  */
 export function opencodePlugin(words: readonly string[]): string {
   return `// Written by: hikidashi add opencode --hook. Removed by: hikidashi remove opencode.

@@ -176,7 +176,6 @@ const goose: Host = {
   next: 'Start a new session of Goose.',
 }
 
-/** Returns the variables that Goose looks up in its environment or its secret store. */
 function variablesIn(values: readonly HostValue[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }
@@ -205,7 +204,6 @@ function gooseRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   return { uri: url, ...unlessEmpty('headers', formatValues(headers, goose, dollarSpelling)) }
 }
 
-/** All hosts that hikidashi can be added to. */
 export const hosts: readonly Host[] = [
   claudeCode,
   claudeDesktop,
@@ -237,14 +235,13 @@ export const scopeOption = () =>
     .choices(hostScopes)
     .default('user')
 
-/** Returns the host with an id, such as `claude-code`. @throws CommandError if there is none. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
   if (host === undefined) throw usageError(`The host ${id} is unknown. The hosts are: ${ids.join(', ')}.`)
   return host
 }
 
-/** Returns the name of an entry in the form that the host accepts. @throws CommandError for characters that some host refuses. */
+/** @throws CommandError for characters that some host refuses */
 export function entryName(host: Host, name: string): string {
   if (toHostServerName(name) !== name)
     throw usageError(

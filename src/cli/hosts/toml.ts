@@ -1,7 +1,7 @@
 import { parse, stringify, TomlError } from 'smol-toml'
 import { isPlainData, type KeyPath, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
-/** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
+/** A table is appended to the file as a block of text, or removed with its subtables. */
 export const tomlEditor: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parseHostToml(text)),
   set: (text, path, value) => {
@@ -28,7 +28,7 @@ function formatTomlEntry(path: KeyPath, value: Parameters<SettingsEditor['show']
   return `${stringify(nestedValue(path, value)).trim()}\n`
 }
 
-/** Removes the table at a path and its subtables. Comments and blank lines behind a table belong to the next one. */
+/** Comments and blank lines behind a table belong to the next one. */
 function without(text: string, path: KeyPath): string {
   return text
     .split(/^(?=[ \t]*\[)/m)
@@ -42,7 +42,6 @@ function without(text: string, path: KeyPath): string {
     .join('')
 }
 
-/** Returns the keys in the header of a table; none for another line. */
 function keysOf(line: string): readonly string[] {
   try {
     const keys: string[] = []

@@ -2,24 +2,22 @@ import { posix, win32 } from 'node:path'
 import { homeFolder } from '../../core/kit/home.ts'
 import { usageError } from '../terminal/exit.ts'
 
-/** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
 export type HostValuePiece = string | { readonly variable: string } | { readonly input: string }
 
-/** A value in which the host fills in environment variables and inputs. */
 export type HostValue = readonly HostValuePiece[]
 
 /** How a host reaches a server: it starts a command, or connects to a URL. */
 export type Launch =
   | {
       readonly transport: 'stdio'
-      /** The words of the command line. Paths of this machine are marked, because a host may have a shorter notation for them. */
+      /** Paths of this machine are marked, because a host may have another notation for them. */
       readonly command: readonly (string | { readonly path: string })[]
       readonly env: Readonly<Record<string, HostValue>>
     }
   | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, HostValue>> }
 
 export const hostScopes = ['user', 'project'] as const
-/** Scope of an entry: for the user everywhere, or for everybody in a project. */
+/** Of an entry: for the user everywhere, or for everybody in a project. */
 export type HostScope = (typeof hostScopes)[number]
 
 /** The machine and the project folder in which the files of hosts are searched. */
@@ -30,20 +28,17 @@ export interface Machine {
   readonly folder: string
 }
 
-/** Entry of a server in the file of a host. */
 export interface HostEntry {
   readonly value: JsonObject
   /** Inputs that the host asks its user for, if its file has a list of them (`inputs` of VS Code). */
   readonly inputs?: readonly JsonObject[]
 }
 
-/** The command or URL of an entry in a file, whether this program wrote the entry or not. */
 export interface EntryLaunch {
   readonly command?: readonly string[]
   readonly url?: string
 }
 
-/** Another way to add a server to a host, such as a command or a link, and its label for people. */
 export interface AddInstruction {
   readonly label: string
   readonly text: string
@@ -55,16 +50,13 @@ export interface EntryContext {
   readonly machine: Machine
 }
 
-/** A host: the files and the form of its settings. */
 export interface Host {
   readonly id: string
   readonly title: string
   readonly format: 'json' | 'toml' | 'yaml' | 'text'
-  /** Extensions of JSON that the host refuses, if it is strict. */
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
   /** How the host uses resources, in a few words. */
   readonly resources: string
-  /** URL of the documentation of the host's settings file. */
   readonly docs: string
   /** Possible settings files in each scope. The first existing one is used, else the first. */
   readonly files: Readonly<Partial<Record<HostScope, (machine: Machine) => readonly string[]>>>
@@ -74,31 +66,28 @@ export interface Host {
   serversAt(settings: unknown): readonly string[]
   /** Returns the name of an entry in the form that the host accepts. By default the name stays. */
   nameOf?(name: string): string
-  /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
+  /** @throws CommandError for a value that the host has no notation for */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): HostEntry
-  /** Returns the command or URL of an entry; neither for an entry in another form. */
+  /** The result is empty for an entry in another form. */
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
   waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstruction[]
-  /** Next step for the user. */
   readonly next: string
 }
 
 export type KeyPath = readonly (string | number)[]
 
-/** A format of settings that is edited in place: all other values, their order and the comments stay. */
+/** A format of settings that is edited in place: other values and comments stay. */
 export interface SettingsEditor {
-  /** Parses a text. @throws Error for a malformed text. */
+  /** @throws Error for a malformed text */
   parse(text: string): unknown
-  /** Returns the text with a value at a path. @throws Error for a text that cannot be edited. */
+  /** @throws Error for a text that cannot be edited */
   set(text: string, path: KeyPath, value: Json): string
-  /** Returns the text without the existing value at a path. @throws Error for a text that cannot be edited. */
   remove(text: string, path: KeyPath): string
   /** Formats a value at a path as a separate text. */
   show(path: KeyPath, value: Json): string
 }
 
-/** Returns this machine, with the current folder as the project folder. */
 export function thisMachine(folder = process.cwd()): Machine {
   return { platform: process.platform, env: process.env, home: homeFolder(), folder }
 }
@@ -107,30 +96,27 @@ export function joinPath({ platform }: Pick<Machine, 'platform'>, ...parts: read
   return (platform === 'win32' ? win32 : posix).join(...parts)
 }
 
-/** Returns an environment variable; undefined if it is unset or empty. */
+/** Returns `undefined` for an unset or empty variable. */
 export function environmentValue({ env }: Machine, name: string): string | undefined {
   const value = env[name]
   return value === undefined || value === '' ? undefined : value
 }
 
-/** Returns the folder for settings of programs on Linux, and of terminal programs on macOS. */
+/** The folder for settings of programs on Linux, and of terminal programs on macOS. */
 export function configFolder(machine: Machine): string {
   return environmentValue(machine, 'XDG_CONFIG_HOME') ?? joinPath(machine, machine.home, '.config')
 }
 
-/** Returns the folder for settings of desktop programs. */
 export function applicationFolder(machine: Machine): string {
   if (machine.platform === 'darwin') return joinPath(machine, machine.home, 'Library', 'Application Support')
   if (machine.platform !== 'win32') return configFolder(machine)
   return environmentValue(machine, 'APPDATA') ?? joinPath(machine, machine.home, 'AppData', 'Roaming')
 }
 
-/** Returns a function for the path of a file in the project folder. */
 export function projectFile(...parts: readonly string[]): (machine: Machine) => readonly string[] {
   return (machine) => [joinPath(machine, machine.folder, ...parts)]
 }
 
-/** Plain data of JSON, TOML and YAML. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 export interface JsonObject {
   readonly [key: string]: Json
@@ -147,7 +133,7 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
   }, value)
 }
 
-/** Returns the value with another one at a path; undefined removes it. Missing containers are created. */
+/** Returns a copy with `next` at a path; `undefined` removes the value. Missing containers are created. */
 export function withValueAt(value: unknown, path: readonly (string | number)[], next: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return next
@@ -163,7 +149,7 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
   return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
 }
 
-/** Returns the error for a text that cannot be parsed or edited. Its message is appended to the name of the file. */
+/** The message is to be appended to the name of the file. */
 export function settingsError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)
   error.name = 'FormatError'
@@ -180,13 +166,13 @@ export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
-/** Returns a text without values as the beginning of a file: its comments, with a line end. White space alone is dropped. */
+/** Returns a text without values, with a line end. White space alone is dropped. */
 export function leadingComments(text: string): string {
   if (text.trim() === '') return ''
   return text.endsWith('\n') ? text : text + lineEndOf(text)
 }
 
-/** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
+/** Returns an object for each key of a path, or an array for a number, with the value in the last one. */
 export function nestedValue(path: KeyPath, value: Json): JsonObject {
   return path.reduceRight<Json>(
     (inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }),
@@ -194,25 +180,18 @@ export function nestedValue(path: KeyPath, value: Json): JsonObject {
   ) as JsonObject
 }
 
-/** The notation of a host for the values that it fills in. */
 export interface HostNotation {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
   /** Pattern of text that the host would replace, and that cannot be escaped. */
   readonly fills?: RegExp
-  /** Advice if the host does not replace variables. */
   readonly otherwise?: string
-  /** Placeholder for the folder of the project. */
   readonly folder?: string
 }
 
 type Titled = Pick<Host, 'title'>
 
-/**
- * Writes a value in the notation of a host.
- *
- * @throws CommandError if the host has no notation for it.
- */
+/** @throws CommandError if the host has no notation for the value */
 export function formatValue(
   value: HostValue,
   { title }: Titled,
@@ -247,8 +226,8 @@ export function formatValues(
 }
 
 /**
- * Returns the words of a command line in the notation of a host. Paths in the project are relative to the project folder, if the
- * host has a placeholder for this folder.
+ * Returns the words in the notation of a host. If it has a placeholder for the project folder, paths in the project
+ * begin with the placeholder.
  */
 export function formatCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
@@ -269,7 +248,6 @@ export function formatCommand(
 
 /**
  * Returns the value of an entry in the form that most hosts use.
- *
  * @param types The names of the transports, if entries of the host have them.
  */
 export function defaultEntry(
@@ -286,7 +264,6 @@ export function defaultEntry(
   return { ...typeMember, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 
-/** Returns a path relative to the project folder; undefined for a path elsewhere. */
 function belowFolder(path: string, { platform, folder }: Machine): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix
   const below = relative(folder, path)
@@ -294,7 +271,6 @@ function belowFolder(path: string, { platform, folder }: Machine): string | unde
   return below.split(sep).join('/')
 }
 
-/** Returns an object with the member `key`, or without it if `values` is empty. */
 export function unlessEmpty<K extends string, T extends object>(key: K, values: T): { readonly [P in K]?: T } {
   return Object.keys(values).length === 0 ? {} : ({ [key]: values } as { readonly [P in K]: T })
 }

@@ -2,7 +2,7 @@ import { type Document, isScalar, parseDocument, Scalar, visit } from 'yaml'
 import { toUnicodeEscape } from '../../core/entry.ts'
 import { type Json, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
-/** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
+/** Comments, order and quotes stay; the library may change spaces. */
 export const yamlEditor: SettingsEditor = {
   parse: (text) => parseYamlDocument(text).toJS() as unknown,
   set: (text, path, value) => {
@@ -37,7 +37,7 @@ function parseYamlDocument(text: string): Document {
   return document
 }
 
-/** Puts texts with control characters in double quotes, the only form that all parsers of YAML 1.1 and 1.2 read unchanged. */
+/** Parsers of YAML 1.1 and 1.2 agree on control characters only in double quotes. */
 function createYamlNode(document: Document, value: Json) {
   const node = document.createNode(value)
   visit(node, {
@@ -49,7 +49,8 @@ function createYamlNode(document: Document, value: Json) {
 }
 
 /**
- * Line ends of YAML 1.1 that YAML 1.2 does not have, and other characters that a parser may change or refuse without an escape.
+ * Line ends of YAML 1.1 that YAML 1.2 does not have, and other characters that a parser may change or refuse without an
+ * escape.
  */
 const unusual = /[\u007f-\u009f\u2028\u2029\ufeff]/g
 

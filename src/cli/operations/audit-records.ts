@@ -8,13 +8,11 @@ import type { View } from '../../core/view.ts'
 import type { AuditRecord } from '../../server/telemetry/audit.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** Conditions for records of an audit log. A record must meet all given ones. */
 export interface AuditQuery {
   /** The name or id of a token, the id of a principal or one of its parts, or an address. */
   readonly caller?: string
   /** Milliseconds since 1970. */
   readonly since?: number
-  /** The beginning of the URI. */
   readonly uri?: string
   readonly verb?: string
   readonly outcome?: string
@@ -22,16 +20,13 @@ export interface AuditQuery {
   readonly limit: number
 }
 
-/** Records in the order in which they were written. A record of lost records has no principal and no outcome. */
 export interface FoundRecords {
   readonly records: readonly Partial<AuditRecord>[]
-  /** Number of older matches that are left out. */
   readonly more: number
-  /** Number of lines that are not records. */
   readonly damaged: number
 }
 
-/** Finds records in an audit log and its rotated files. @throws CommandError if the log cannot be read. */
+/** Searches an audit log and its rotated files. @throws CommandError if a log cannot be read */
 export async function findRecords(file: string, query: AuditQuery): Promise<FoundRecords> {
   const records: Partial<AuditRecord>[] = []
   let more = 0
@@ -50,7 +45,7 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
         more++
       }
     } catch (error) {
-      // A rotated file may have vanished meanwhile, because the server rotated the log again.
+      // The server may have rotated the log again meanwhile.
       if (errorCodeOf(error) !== 'ENOENT' || part === file)
         throw commandFailure(`The audit log ${part} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
     }
@@ -58,7 +53,6 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
   return { records, more, damaged }
 }
 
-/** Returns the files of a log, the oldest first. */
 async function filesOf(file: string): Promise<readonly string[]> {
   const folder = dirname(file)
   const names = await readdir(folder).catch(() => [])
@@ -71,13 +65,13 @@ async function filesOf(file: string): Promise<readonly string[]> {
 
 function isQueryMatch(record: Partial<AuditRecord>, { caller, since, uri, verb, outcome }: AuditQuery): boolean {
   if (caller !== undefined && !callerNames(record).includes(caller)) return false
-  // `since` is compared as a time, because another program may have written the record with another offset.
+  // Compared as a time: another program may have written the record with another offset.
   if (since !== undefined && !(Date.parse(record.time ?? '') >= since)) return false
   if (uri !== undefined && record.uri?.startsWith(uri) !== true) return false
   return (verb === undefined || record.verb === verb) && (outcome === undefined || record.outcome === outcome)
 }
 
-/** Returns the names of the caller of a record, the most readable first: its label, parts of its id, the whole id, and its address. */
+/** Returns the most readable name first: the label, then parts of the id, the whole id, and the address. */
 export function callerNames({ label, principal, address }: Partial<AuditRecord>): readonly string[] {
   const parts = principal?.startsWith('[') ? jsonIn(principal) : undefined
   const own = Array.isArray(parts) ? parts.filter((part) => typeof part === 'string').slice(1) : []
@@ -90,13 +84,12 @@ export type RecordedContent =
   | { readonly uri: string; readonly bytes: Uint8Array }
   | { readonly reason: string }
 
-/** Maximum number of leading segments that may name a ref in a URI. */
+/** Maximum number of leading segments of a path that may name a ref of git. */
 const maxRefSegments = 12
 
 /**
- * Reads the content of a record again as it was: the resource itself if it still has the version, else the file in the commit from
- * which it was read. The current rules and redaction apply.
- *
+ * Reads the content of a record as it was: the resource itself if it still has the version, else the file in the commit
+ * from which it was read. The current access rules and redaction apply.
  * @param mounts The addresses of the mounts.
  */
 export async function readRecordedContent(
@@ -122,7 +115,6 @@ export async function readRecordedContent(
   }
 }
 
-/** Returns the possible URIs of a file in a commit: one for each number of segments that the ref before the path may have. */
 function inCommit(uri: string, commit: string | undefined, mounts: readonly string[]): readonly string[] {
   const mount = mounts.filter((address) => uri.startsWith(`${address}/`)).sort((a, b) => b.length - a.length)[0]
   if (commit === undefined || mount === undefined) return []

@@ -12,30 +12,28 @@ import { checkProvider, type Problem, type Report } from '../../testing/index.ts
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenPath } from './rule-globs.ts'
 
-/** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
 
-/** Result of the check of one mount. */
 export interface MountReport {
   readonly address: string
   readonly provider: string
-  /** Why the mount could not be opened. */
   readonly failure?: string
-  /** Whether the mount is configured well, and its source does not answer at the moment. */
   readonly isAway?: true
   readonly problems: readonly Problem[]
   readonly examined: number
   readonly complete: boolean
   readonly milliseconds: number
-  /** For a mount of a folder: the number of files that are left out, by reason. */
+  /** For a mount of a folder: the number of omitted files, by reason. */
   readonly leftOut?: LeftOutCounts
-  /** For a mount of files: the paths of examined texts with an unknown encoding. They are served as bytes. */
+  /** Paths of examined texts with an unknown encoding. They are served as bytes. */
   readonly unknownEncodings?: readonly string[]
-  /** The rules that match nothing, or just miss a path. */
   readonly ruleMisses?: readonly RuleMiss[]
 }
 
-/** Opens a mount, and tests at most `limit` entries against the contract of providers. `keep` receives the mount, which stays open. */
+/**
+ * Opens a mount, and tests up to `limit` entries against the contract of providers. @param keep Receives the mount,
+ * which stays open.
+ */
 export async function checkMount(
   planned: PlannedMount,
   limit: number,
@@ -73,7 +71,10 @@ export async function checkMount(
   }
 }
 
-/** Returns the addresses of mounts that hide names but serve hard links: a file hidden under one name is served by its other names. */
+/**
+ * Returns the addresses of mounts that hide names but serve hard links: a file hidden under one name is served under
+ * its others.
+ */
 export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readonly string[] {
   return mounts.flatMap(({ address, config }) => {
     if (!('hardlinks' in config) || config.hardlinks !== true) return []
@@ -83,10 +84,8 @@ export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readon
   })
 }
 
-/** Number of bytes at the beginning of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
-/** Returns the paths of texts with an unknown encoding, among the first `limit` resources. `undefined` for a source that decodes no texts. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,
@@ -99,7 +98,6 @@ async function textsOfUnknownEncoding(
   for await (const { path } of provider.list({}, context)) {
     if (lookCount++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
-    // Files that are missing, or cannot be read now, are skipped.
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
       globs.push(path)
@@ -112,7 +110,6 @@ interface MountNames {
   readonly complete: boolean
 }
 
-/** Returns the names in the folder of a mount, and how many are left out. Both are missing if the mount serves no folder. */
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}
@@ -126,7 +123,9 @@ async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCou
   }
 }
 
-/** Returns the first `limit` paths that a mount lists; none if its rules have no globs. With templates the paths are not complete. */
+/**
+ * Returns up to `limit` listed paths; none if the rules of the mount have no globs. Paths of templates are not listed.
+ */
 async function listedNames(planned: PlannedMount, { provider }: Mount, limit: number): Promise<MountNames> {
   if (!hasRuleGlobs(planned)) return { seen: [], complete: false }
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
@@ -139,7 +138,7 @@ async function listedNames(planned: PlannedMount, { provider }: Mount, limit: nu
   return { seen: seenPaths, complete: templates.length === 0 }
 }
 
-/** @throws ResourceError `unavailable` if the source does not answer, since its provider then breaks no contract. */
+/** @throws ResourceError `unavailable` if the source does not answer: its provider then breaks no contract */
 async function throwUnavailable({ provider }: Mount): Promise<void> {
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
   try {
@@ -151,13 +150,13 @@ async function throwUnavailable({ provider }: Mount): Promise<void> {
   }
 }
 
-/** Checks a provider, and again if there are problems: a source that changes during the check may seem to contradict itself. */
+/** A source that changes during the check may seem to contradict itself, so problems are checked again. */
 async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
   const report = await checkProvider(provider, {}, { limit })
   return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
 }
 
-/** Returns the addresses of the open mounts of which the principal sees nothing. Closes all the mounts. */
+/** Returns the addresses of mounts of which the principal sees nothing. Closes the mounts. */
 export async function mountsHiddenFrom(
   principal: Principal,
   mounts: readonly Mount[],

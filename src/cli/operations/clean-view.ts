@@ -3,8 +3,8 @@ import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { View } from '../../core/view.ts'
 
 /**
- * Wraps a view, so that its answers have no secrets that the process knows, except in the URI that the caller asked for. The output of
- * a command often goes to a model. In any other URI a mark replaces the secret: the URI stays well-formed, and names no resource.
+ * Removes known secrets from the answers of a view, since the output of a command often goes to a model. The URI that
+ * the caller asked for stays. In another URI, a mark replaces the secret, and the URI stays well-formed.
  */
 export function cleanView(view: View, scrubber: Scrubber): View {
   const clean = <T>(value: T, own?: string): T => cleaned(value, scrubber, own) as T
@@ -53,12 +53,11 @@ export function cleanView(view: View, scrubber: Scrubber): View {
   }
 }
 
-/** Returns a value that a command prints, without the secrets that the process knows. */
 export function cleanValue<T>(value: T, scrubber: Scrubber): T {
   return cleaned(value, scrubber, undefined) as T
 }
 
-/** Removes known secrets from every text and all bytes in a value, except from the URI that the caller asked for. */
+/** @param own The URI that the caller asked for, which stays. */
 function cleaned(value: unknown, scrubber: Scrubber, own: string | undefined, key = ''): unknown {
   if (typeof value === 'string') {
     if (value === own) return value
@@ -72,7 +71,6 @@ function cleaned(value: unknown, scrubber: Scrubber, own: string | undefined, ke
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cleaned(member, scrubber, own, name)]))
 }
 
-/** Removes known secrets from bytes that arrive in pieces. */
 export async function* cleanStream(bytes: AsyncIterable<Uint8Array>, scrubber: Scrubber): AsyncGenerator<Uint8Array> {
   const stream = scrubber.stream()
   for await (const piece of bytes) yield* stream.push(piece)

@@ -4,14 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { usageError } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
-/** Matches the name of a header and the colon after it (RFC 9110, section 5.1). */
+/** The name of a header and the colon after it (RFC 9110, section 5.1). */
 export const headerPattern = /^[\w!#$%&'*+.^`|~-]+:/
 
 /**
- * Splits a command line into words at white space, as a shell does. Quotes ('…' and "…") and `\` work as in a shell; on Windows, `\`
- * only separates the names in a path. Variables and wildcards are not expanded, because there is no shell.
- *
- * @throws CommandError for an open quote, or a `\` at the end.
+ * Splits a command line into words, as a shell does: quotes and `\` count, but on Windows `\` only separates names in a
+ * path. Variables and wildcards are not expanded, because there is no shell.
+ * @throws CommandError for an open quote, or a `\` at the end
  */
 export function splitCommand(line: string, platform: NodeJS.Platform = process.platform): readonly string[] {
   const words: string[] = []
@@ -39,15 +38,14 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe
- * to print: for a POSIX shell, a word with characters that are unsafe in a terminal is written as `$'a\x0ab'` (POSIX.1-2024, section
- * 2.2.4; bash, zsh and ksh support it), and on Windows with `\u` escapes.
+ * Joins words to a command line for a POSIX shell, and on Windows for `cmd.exe` or PowerShell. Characters that are
+ * unsafe in a terminal are escaped, for a POSIX shell as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4).
  */
 export function joinCommand(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
   return words.map(platform === 'win32' ? quotedForWindows : quoted).join(' ')
 }
 
-/** Quotes a word as programs on Windows parse it: `"` and the backslashes before it are escaped. */
+/** Programs on Windows parse their command line themselves: `"` and the backslashes before it are escaped. */
 function quotedForWindows(word: string): string {
   const text = escapeText(word)
   if (/^[\w@+:./\\~-]+$/.test(text)) return text
@@ -72,28 +70,24 @@ export function packageVersion(): string {
   return readPackage().version
 }
 
-/** Whether `npx hikidashi` can find this package in the registry. npm refuses to publish it while package.json has "private". */
+/** npm refuses to publish a package with "private", so npx cannot find it. */
 export function isPublished(): boolean {
   return readPackage().private !== true
 }
 
-/** A server for which commands and settings are printed, so that a user can add it to hosts. */
 export interface ServerToAdd {
-  /** Name of the server in the host. */
   readonly name: string
   readonly url?: string
-  /** The command line that starts the server on stdio. */
   readonly command: readonly string[]
   /** The token file, if the server requires tokens over HTTP. */
   readonly tokens?: string
 }
 
-/** The environment variable of the host that holds the token, in the printed commands. */
 const tokenVariable = 'HIKIDASHI_TOKEN'
 
 /**
- * Returns commands that add a server over HTTP, and the settings for hosts that start the server themselves. If it requires tokens,
- * the commands take one from an environment variable of the host: no secret is written into a file.
+ * Returns commands and settings that add a server over HTTP to hosts. A token comes from an environment variable, so no
+ * secret is written into a file.
  */
 export function httpInstructions({ name, url = '', command, tokens }: ServerToAdd): string {
   const entry = {
@@ -121,7 +115,6 @@ export function httpInstructions({ name, url = '', command, tokens }: ServerToAd
   ].join('\n')
 }
 
-/** Returns instructions to add a server that the host starts over stdio. */
 export function stdioInstructions(server: ServerToAdd): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }
@@ -134,12 +127,11 @@ function startedByHost({ name, command: [program = '', ...args] }: ServerToAdd):
 hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts lists the names)`
 }
 
-/** Converts a name to one that every host accepts: letters, digits, `-` and `_`. If none is left, it is `hikidashi`. */
 export function toHostServerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }
 
-/** Returns the command that starts this package anywhere, and downloads it if it is missing. Windows finds `npx` only through `cmd`. */
+/** Windows finds `npx` only through `cmd`. */
 export function npxCommand(args: readonly string[], platform: NodeJS.Platform = process.platform): readonly string[] {
   return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
 }
@@ -151,7 +143,7 @@ export function ownCommand(
   platform: NodeJS.Platform = process.platform,
   published: () => boolean = isPublished,
 ): readonly string[] {
-  // The cache of npx may be removed at any time, so use npx itself.
+  // The cache of npx may be removed at any time.
   if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
   const run = 'deno' in process.versions ? ['run', '--allow-all', '--no-config'] : []
   return [process.execPath, ...run, resolve(main), ...args]

@@ -15,9 +15,9 @@ import { headersOf } from './headers.ts'
 import { planLocalSetUp, storeSettings } from './local.ts'
 
 /**
- * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after
- * the name of the program up to the cursor; or `bash`, followed by the line, the position of the cursor, and the characters at which
- * bash begins a new word. On an error it prints no message, because a person who presses Tab does not want one.
+ * Prints completions, one candidate on a line. For `bash`, the other arguments are the line, the position of the
+ * cursor, and the characters at which bash begins a new word; for other shells, the words up to the cursor. A person
+ * who presses Tab wants no error message.
  */
 export async function completeLine(args: readonly string[], io: ProcessIo): Promise<void> {
   try {
@@ -27,9 +27,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
     const skipped = brokenOff(words.at(-1) ?? '', breaks)
     const lines = candidates.map(({ value, about }) => formatCandidate(value.slice(skipped), about))
     await io.out.write([...lines, ...(files === undefined ? [] : [`:${files}\n`])].join(''))
-  } catch {
-    // The shell then completes nothing.
-  }
+  } catch {}
 }
 
 async function candidatesFor(words: readonly string[], io: ProcessIo) {
@@ -42,25 +40,26 @@ async function candidatesFor(words: readonly string[], io: ProcessIo) {
   if (kind === undefined) return { candidates: whole(fitting(completions.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
   const candidates = whole(await completeUris(completions, io.secrets).catch(() => []))
-  // A path of this machine may stand in place of a URI, so let the shell add files.
+  // The word may be a path of this machine instead of a URI, so the shell adds files.
   const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !completions.given.has('url')
   return isPath ? { candidates, files: 'files' } : { candidates }
 }
 
-/** Splits a line of bash up to the cursor into words. The last quote may still be open. */
+/** The last quote may still be open. */
 function bashWords([line = '', point, breaks = '']: readonly string[]) {
   const typed = line.slice(0, point === undefined ? line.length : Number(point))
   for (const end of ['', '"', "'"])
     try {
       const words = splitCommand(typed + end, 'linux').slice(1)
       return { words: /\s$/.test(typed) && end === '' ? [...words, ''] : words, breaks }
-    } catch {
-      // A quote is still open: try the next kind of quote.
-    }
+    } catch {}
   return { words: [''], breaks }
 }
 
-/** Returns the length of the part of a word that bash does not replace: up to the last `:` or `=` at which bash begins a new word. */
+/**
+ * Returns the length of the part of a word that bash does not replace: up to the last `:` or `=` at which bash begins a
+ * new word.
+ */
 function brokenOff(word: string, breaks: string): number {
   return Math.max(...[':', '='].map((mark) => (breaks.includes(mark) ? word.lastIndexOf(mark) + 1 : 0)))
 }
@@ -70,14 +69,12 @@ function formatCandidate(value: string, about: string | undefined): string {
   return `${escapeText(value)}${first === '' ? '' : `\t${escapeText(first)}`}\n`
 }
 
-/** Maximum number of candidates: more are of no use to a person. */
 const maxCandidates = 500
 const completionTimeoutMs = 2000
 const silent = () => {}
 
 /**
- * Completes URIs: the mounts, and the children of the typed directory. Without `--url` it opens only the mount of the typed URI. It
- * never starts the server of `--command`.
+ * Completes the addresses of mounts, and the children of the typed directory. A server of `--command` is not started.
  */
 async function completeUris(completions: Completions, secrets: Secrets): Promise<readonly LineCandidate[]> {
   const { typed, given, kind } = completions
@@ -102,7 +99,7 @@ async function completeUris(completions: Completions, secrets: Secrets): Promise
   const roots = local.mounts.map(({ address }) => address)
   if (kind === 'address') return addresses(roots, typed)
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
-  // If the current folder is served by default, an empty word gets only the relative paths that the shell adds.
+  // For the current folder, served by default, the relative paths that the shell adds are enough.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
   const storeOptions = storeSettings(local)
   const store = storeOptions === undefined ? undefined : createLazyStore(storeOptions, silent)
@@ -149,24 +146,18 @@ function bare(uri: string): string {
 
 interface LineCandidate {
   readonly value: string
-  /** Description for people. */
   readonly about?: string
 }
 
-/** The possible completions of the word at the cursor. */
 interface Completions {
   readonly candidates: readonly LineCandidate[]
-  /** Kind of further candidates that the shell or the mounts know. */
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
-  /** Part of the word before the completed part, such as `--config=`. */
   readonly prefix: string
-  /** The part that has been typed. */
   readonly typed: string
-  /** The values of the options that have been typed, by their names: `config`, `url`. */
   readonly given: ReadonlyMap<string, readonly string[]>
 }
 
-/** Determines the possible completions of the last word of a command line. `words` are the words after `hikidashi`. */
+/** @param words The words after `hikidashi`. */
 export function completeLastWord(program: Command, words: readonly string[]): Completions {
   const values = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
@@ -201,7 +192,6 @@ export function completeLastWord(program: Command, words: readonly string[]): Co
   return { ...argumentCompletions(argumentAt(command, position)), ...rest }
 }
 
-/** Returns the candidates that begin with the typed word, in their order. */
 function fitting(candidates: readonly LineCandidate[], typed: string): readonly LineCandidate[] {
   return candidates.filter(({ value }) => value.startsWith(typed))
 }
@@ -251,7 +241,7 @@ function argumentCompletions(argument: Argument | undefined): Pick<Completions, 
   return placeholderCompletions(argument?.name() ?? '')
 }
 
-/** Returns what completes a value, by its placeholder in the help, such as `file` or `uri`. */
+/** @param name The placeholder in the help, such as `file` or `uri`. */
 function placeholderCompletions(name: string): Pick<Completions, 'candidates' | 'kind'> {
   const called = name.replace(/\.\.\.$/, '')
   if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }

@@ -6,26 +6,24 @@ import type { MountSettings } from '../../providers/source.ts'
 import { checkProvider, type Problem, type PromiseId, promiseIds, promises } from '../../testing/index.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 
-/** The whole contract of providers, checked on one mount. */
 export interface ContractReport {
   readonly address: string
   readonly provider: string
   readonly examined: number
-  /** Whether all entries were checked. */
+  /** Whether there are no more entries than those examined. */
   readonly complete: boolean
   readonly promises: readonly {
     readonly id: PromiseId
     readonly sentence: string
     readonly problems: readonly Problem[]
   }[]
-  /** The methods of the provider that differ from those that its source declares. */
+  /** Methods of the provider that differ from the declaration of its source. */
   readonly undeclared: readonly string[]
 }
 
 /**
- * Checks the whole contract on the mount at an address.
- *
- * @throws CommandError if there is no mount at the address, or if it cannot be opened.
+ * Checks the whole contract of providers on the mount at an address.
+ * @throws CommandError if there is no mount at the address, or if it cannot be opened
  */
 export async function checkContract(
   address: string,

@@ -5,10 +5,10 @@ import { usageError } from '../terminal/exit.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { headerPattern } from './command-line.ts'
 
-/** The options that add headers to requests. Every user of a machine can read a command line, so two of them name a variable or a file instead of a value. */
+/** Other users of a machine can read a command line, so secrets come from a variable or a file. */
 export interface HeaderOptions {
   readonly header?: readonly string[]
-  /** Headers whose value is in an environment variable, each written `NAME=VARIABLE`. */
+  /** Written `NAME=VARIABLE`: the header and the environment variable with its value. */
   readonly headerEnv?: readonly string[]
   readonly bearerFile?: string
 }
@@ -32,7 +32,6 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
   return [...headers, header]
 }
 
-/** Adds a value of `--header-env` to those before it. */
 export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
   const [name = '', variable = ''] = splitHeaderPair(pair)
   if (!headerPattern.test(`${name}:`) || variable === '')
@@ -42,13 +41,13 @@ export function addHeaderEnv(pair: string, pairs: readonly string[] = []): reado
   return [...pairs, pair]
 }
 
-/** Splits `NAME=VARIABLE` at the first equals sign, which the name of a header cannot contain. Without one, the variable is empty. */
+/** The name of a header cannot contain an equals sign. Without one, the variable is empty. */
 export function splitHeaderPair(pair: string): readonly [string, string] {
   const at = pair.indexOf('=')
   return at === -1 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
 }
 
-/** @throws CommandError when one of the options is given without a URL. */
+/** @throws CommandError if a header option is given without a URL */
 export function requireUrlForHeaders(options: HeaderOptions & { readonly url?: string }): void {
   if (options.url !== undefined) return
   if (options.header !== undefined) throw usageError('--header needs --url.')
@@ -57,9 +56,8 @@ export function requireUrlForHeaders(options: HeaderOptions & { readonly url?: s
 }
 
 /**
- * Returns the headers that the options give. Values of variables and of the file become known secrets.
- *
- * @throws CommandError for a variable or a file without a valid value, and for a header that is given twice.
+ * Adds values of variables and of the file to the secrets.
+ * @throws CommandError for a variable or a file without a valid value, and for a header that is given twice
  */
 export function headersOf(
   { header = [], headerEnv = [], bearerFile }: HeaderOptions,

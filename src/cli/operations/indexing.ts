@@ -6,12 +6,11 @@ import type { MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
-/** Interval at which `waitForIndex` asks for the progress, in milliseconds. */
 const intervalMs = 100
-/** If no process feeds the index for this time, the existing index is searched. In milliseconds. */
+/** Time in milliseconds after which an index is searched although no process feeds it. */
 const feedTimeoutMs = 20_000
 
-/** Feeds a search, and resolves when each of its mounts is indexed or does not answer, or if no process feeds it. Shows the progress. */
+/** Resolves when each mount is indexed or does not answer, or when no process has fed the index for a while. */
 export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>): Promise<void> {
   search.feed()
   const start = performance.now()
@@ -33,7 +32,6 @@ function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
-/** Returns the number of indexed documents of all mounts, and their total if it is known. */
 function progressOf(mounts: readonly MountProgress[]) {
   const comparedCount = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
@@ -41,23 +39,21 @@ function progressOf(mounts: readonly MountProgress[]) {
   return { done: comparedCount, total: isCounted ? total : undefined, what: 'documents indexed' }
 }
 
-/** Interval at which `reportIndexing` asks for the progress, in milliseconds. */
 const lookIntervalMs = 250
-/** Minimum duration of indexing that is reported, in milliseconds. */
+/** Shorter indexing is not reported. In milliseconds. */
 const minToldMs = 1000
 
 export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'now' | 'env'> {
   readonly io: Pick<Io, 'saysToTerminal' | 'out'>
   readonly log: Log
-  /** Whether the log is for programs. Progress is then written as log events, on a terminal too. */
+  /** Whether the log is for programs. Progress then goes to the log, on a terminal too. */
   readonly isStructured: boolean
   readonly signal: AbortSignal
 }
 
 /**
- * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
- * seconds. Indexing of less than a second is not reported. Resolves when the indexing is done, when the signal aborts, or if a search
- * cannot be opened.
+ * Reports the progress of the first indexing: on a terminal in its last line, elsewhere in the log. Resolves when the
+ * indexing is done, when the signal aborts, or if a search cannot be opened.
  */
 export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options
@@ -75,7 +71,6 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
   try {
     while (!signal.aborted) {
       const mounts = await readMountProgress(searches.map(({ provider }) => provider))
-      // The fault of a search that cannot be opened is reported elsewhere.
       if (mounts === undefined) return
       const { done, total } = progressOf(mounts)
       if (mounts.length > 0 && mounts.every(isDone)) {
@@ -92,7 +87,6 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
   }
 }
 
-/** Returns the progress of each mount once, even if several searches cover it. `undefined`: a search cannot be opened. */
 async function readMountProgress(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
   try {
     const statuses = await Promise.all(searches.map((search) => search.feedStatus()))

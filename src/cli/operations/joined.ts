@@ -9,7 +9,7 @@ import { type StdioOptions, serveStdio } from '../../server/stdio/serve-stdio.ts
 import { type Secrets, secretsInEnvironment } from '../terminal/secrets.ts'
 import { cleanView } from './clean-view.ts'
 
-/** The question of a hook. A running server gets it as one line of JSON. */
+/** The question of a hook, which a running server gets as one line of JSON. */
 export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | 'minScore'> {
   readonly hikidashi: 'brief'
 }
@@ -17,18 +17,19 @@ export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | '
 interface Joinable {
   readonly opening: PendingOpen<MountedCatalog>
   readonly secrets: Secrets
-  /** Whether a server that starts now would serve other mounts or settings. A host that joins then gets a server of its own. */
+  /**
+   * Whether a server that starts now would serve other mounts or settings. A host that joins then gets a server of its
+   * own.
+   */
   readonly isOutdated: () => Promise<boolean>
-  /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined
 }
 
-/** Maximum size of the first message of a client, in bytes, and the time for it in milliseconds. */
 const first = { maxBytes: 4 * 1024 * 1024, timeoutMs: 10_000 }
 
 let readingCache: ReadingCache | undefined
 
-/** Serves a client of another process: a host as over stdio, or a hook with one question. */
+/** Serves another process: a host as over stdio, or a hook with one question. */
 export async function serveOtherProcess(
   socket: Socket,
   service: StdioOptions,
@@ -37,7 +38,7 @@ export async function serveOtherProcess(
   const request = jsonIn((await firstLine(socket)) ?? '')
   if (!isObject(request)) return void socket.end()
   if (request.hikidashi === 'join' && isObject(request.env)) {
-    // The secrets in the environment of the other process must not appear in the messages that it passes on.
+    // The environment of the other process may contain secrets that this process does not know.
     secrets.add(secretsInEnvironment(request.env as Readonly<Record<string, string>>))
     void isOutdated().then((isSo) => isSo && socket.destroy())
     await serveStdio({ ...service, input: socket, output: socket })
@@ -57,7 +58,7 @@ export async function serveOtherProcess(
   socket.end(`${JSON.stringify(answer)}\n`)
 }
 
-/** Takes the first line from a socket; `undefined` if it is too long, or does not come in time. */
+/** Returns `undefined` for a line that is too long or comes too late. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)

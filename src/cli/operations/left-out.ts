@@ -1,6 +1,5 @@
 import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../providers/files/index.ts'
 
-/** Explanations of the reasons, in words that apply to every file that is left out for that reason. */
 const reasons: Readonly<Record<LeftOutReason, string>> = {
   missing: 'it does not exist',
   name: 'its name is too long, or has a character that no URI or no name of this system can have',
@@ -55,7 +54,7 @@ const descriptions: Readonly<Record<LeftOutReason, string | readonly [one: strin
   depth: 'too deep',
 }
 
-/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, which may lie below the one in `found`. */
+/** @param requestPath The path that the user named, which may lie below the omitted one. */
 export function explainLeftOut(omission: LeftOut, requestPath = omission.path): string {
   const above =
     omission.path !== requestPath && omission.path !== `${requestPath}/` ? `${omission.path} is not served: ` : ''
@@ -71,7 +70,7 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
   return `${reasons[reason]}: ${target}${why}`
 }
 
-/** Formats the numbers of files that are left out, by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
+/** Returns a text such as `3 by .gitignore, 2 hard links`, empty if there are none. */
 export function formatLeftOutCounts({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)

@@ -20,43 +20,37 @@ import { escapeText } from '../terminal/text.ts'
 import { loadLocalConfig, withheldNote } from './withheld.ts'
 
 export interface LocalOptions {
-  /** Folders instead of a configuration, or beside one. */
   readonly folders?: readonly string[]
   readonly config?: string
   readonly name?: string
-  /** Serves only the files of folders, without history, settings, search and so on. */
+  /** Serves the files of folders without history, settings and search. */
   readonly only?: 'files'
 }
 
-/** The set-up to serve: folders, a configuration, or both. */
 export interface LocalSetUp {
   readonly config: Config | undefined
-  /** The mounts that are known before they are opened. */
+  /** The mounts that are known without a survey of the folders. */
   readonly mounts: readonly PlannedMount[]
-  /** Resolves to all mounts. It may survey the folders, which takes longer. By default {@link mounts}. */
+  /** Resolves to the mounts, after a survey of the folders. By default {@link mounts}. */
   readonly complete?: () => Promise<readonly PlannedMount[]>
-  /** The store of folders that are served without a configuration. */
   readonly store?: Config['store']
   readonly principal: Principal
   /** Whether the current folder is served because nothing was named. */
   readonly assumed: boolean
-  /** Sentences about named folders that are missing. Their files are served as soon as they exist. */
+  /** Sentences about named folders that are missing. They are served as soon as they exist. */
   readonly missing: readonly string[]
-  /** The folders whose git history is not served, because there is no git. */
   readonly withoutGit?: readonly string[]
 }
 
-/** Result of reading a configuration: the set-up, or its problems. */
 export type PlanResult = { readonly local: LocalSetUp } | { readonly problems: readonly ConfigProblem[] }
 
 /**
- * Plans the mounts to serve: of the folders and the configuration that are named; else of `hikidashi.json` in the current folder;
- * else of the current folder itself. If the configuration was found and not named, the parts that need the user's trust are left
- * out: `config.withheld`.
- *
+ * Plans the mounts of the named folders and the named configuration; else of `hikidashi.json` in the current folder;
+ * else of the current folder itself. Of a configuration that was not named, the parts that need trust are left out
+ * (`config.withheld`).
  * @param secrets Receives the secrets that the configuration refers to.
- * @throws CommandError if no named folder exists and there is no configuration, or if the root or the home folder is served because nothing
- * was named.
+ * @throws CommandError if no named folder exists and there is no configuration, or if the root or the home folder would
+ * be served because nothing was named
  */
 export async function planLocalSetUp(
   { folders = [], config: configFile, name, only }: LocalOptions,
@@ -107,7 +101,7 @@ export async function planLocalSetUp(
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed, missing } }
 }
 
-/** Plans the standard set-up of folders, without its search if the index would lie in a served folder. */
+/** The search is left out if its index would lie in a served folder. */
 async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
@@ -119,7 +113,7 @@ async function planFoldersWhole(
     )
   })
   if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
-    // Computing the name of the file is slow, so it happens when the store is opened and not at the start.
+    // Computing the name of the file is slow, so it is put off until the store is opened.
     const store = {
       sqlite: {
         get file() {
@@ -134,7 +128,6 @@ async function planFoldersWhole(
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()), withoutGit }
 }
 
-/** Whether `folder` contains the default store of the served `folders`. */
 function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true
@@ -142,8 +135,8 @@ function holdsStoreOf(folders: readonly string[], folder: string): boolean {
 }
 
 /**
- * Does the same as {@link planLocalSetUp}, and throws for a faulty configuration. It reports the parts that are left out of an untrusted
- * configuration, and mounts without their folder or file; with `strict` such a mount is a fault.
+ * Plans as {@link planLocalSetUp} does, and tells the user of parts that are left out and of missing folders and files.
+ * @throws CommandError for a faulty configuration; with `strict`, for missing folders and files too
  */
 export async function requireLocalSetUp(
   options: LocalOptions & { readonly strict?: boolean },
@@ -169,24 +162,20 @@ function configFailure(problems: readonly ConfigProblem[]): Error {
   return commandFailure([`The configuration has ${pluralize(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
-/** Returns the settings of the store; undefined for folders that are served without a search. */
+/** Returns `undefined` for folders that are served without a search. */
 export function storeSettings({ config, store }: Pick<LocalSetUp, 'config' | 'store'>): Config['store'] | undefined {
   return config?.store ?? store
 }
 
 interface OpenOptions {
   readonly measurements?: MetricsRegistry
-  /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
+  /** Opens the mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
   /** The secret that seals cursors if the configuration has none. */
   readonly ownCursorSecret?: string
 }
 
-/**
- * Opens the catalog of all mounts.
- *
- * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
- */
+/** @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened */
 export async function openLocalCatalog(
   local: LocalSetUp,
   log: Log,
@@ -212,12 +201,12 @@ export async function openLocalCatalog(
       store,
     }),
   }
-  // The code that opens mounts is large, so it is loaded after the server has answered `initialize`.
+  // The code that opens mounts is large, so it is loaded late.
   const { openCatalog } = await import('../../config/build.ts')
   return openCatalog((await complete?.()) ?? mounts, settings).catch(rethrowAsFailure)
 }
 
-/** Refuses the root and the home folder, in which some hosts start servers: the user does not want to serve all of that. */
+/** Some hosts start servers in the root or the home folder, which the user does not want to serve whole. */
 function refuseAssumed(folder: string): void {
   if (folder !== parse(folder).root && relative(folder, homeFolder()) !== '') return
   throw usageError(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
@@ -229,8 +218,7 @@ function principalOf(roles: readonly string[]): Principal {
 
 /**
  * Returns a function for the OAuth scopes that a token needs for a URI.
- *
- * @throws CommandError for folders that lie in one another.
+ * @throws CommandError for folders that lie in one another
  */
 export function createLocalScopeFinder({ mounts }: LocalSetUp): (uri: string) => readonly string[] {
   try {

@@ -1,14 +1,12 @@
 import { commandFailure } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
-/** The installed version, and where to ask for a newer one. */
 interface Installed {
   readonly version: string
   readonly isPublished: boolean
   readonly registry: string
 }
 
-/** Maximum time of the answer of the registry, in milliseconds, and its maximum size, in bytes. */
 const timeoutMs = 10_000
 const maxBytes = 1024 * 1024
 
@@ -18,9 +16,8 @@ export function registryUrlIn(env: Readonly<Record<string, string | undefined>>)
 }
 
 /**
- * Prints the installed version, and whether the registry has a newer one. No other command asks the registry.
- *
- * @throws CommandError if the registry does not answer, or not as a registry does.
+ * Prints the installed version, and whether the registry has a newer one.
+ * @throws CommandError if the registry does not answer, or not as a registry does
  */
 export async function printNewestVersion(installed: Installed, { out, say }: Pick<Io, 'out' | 'say'>): Promise<void> {
   const { version, isPublished, registry } = installed
@@ -35,7 +32,6 @@ export async function printNewestVersion(installed: Installed, { out, say }: Pic
   say(`Version ${newest} is published. To install it: npm install --global hikidashi@${newest}`)
 }
 
-/** Returns the newest version in a registry; undefined if it does not have the package. */
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -70,7 +66,7 @@ async function readResponseText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Compares two versions by their three numbers. A pre-release comes before its release. */
+/** A pre-release comes before its release. */
 function compare(a: string, b: string): number {
   const partsOf = (version: string) => {
     const [numbers = '', ...more] = version.split('-')

@@ -14,10 +14,8 @@ import { type Io, ioError, pluralize } from '../terminal/io.ts'
 import { coloursFor, createColumns, displayUri, escapeText } from '../terminal/text.ts'
 import { waitForIndex } from './indexing.ts'
 
-/** Maximum number of omitted resources that are named. */
 const mostOmitted = 20
 
-/** Returns a table of the chosen resources with level and reason, and of the omitted ones. */
 export function formatExplanation(
   { tokens, budget, encoding, items, omitted }: Assembled,
   histories: readonly string[],
@@ -70,7 +68,6 @@ function left(omitted: readonly OmittedItem[]): readonly string[] {
   return [[`Left out: ${omitted.length.toLocaleString('en')}`, layOut(rows).trimEnd(), ...end].join('\n')]
 }
 
-/** Formats the changes since a manifest was written. */
 export function formatDifferences(
   differences: readonly ManifestDifference[],
   before: string | undefined,
@@ -94,8 +91,9 @@ const words: Readonly<Record<ManifestDifference['what'], string>> = {
 }
 
 /**
- * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
- * `known`: the addresses of the mounts with counted changes. `changes`: the number for a URI, `undefined` if it is not known.
+ * Counts the changes of files in the git history, for mounted repositories and for mounted folders that are
+ * repositories. The result has the addresses of these mounts in `known`; `changes` returns `undefined` if the number is
+ * not known.
  */
 export async function countFileChanges(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
   const repositories = mounts.flatMap(repositoryOf)
@@ -121,7 +119,6 @@ export async function countFileChanges(mounts: readonly PlannedMount[], log: Log
   }
 }
 
-/** Returns the git repository that a mount serves, and the prefix of its paths in the mount; empty for every other mount. */
 function repositoryOf(planned: PlannedMount) {
   const { config } = planned
   const name = folderOption(config)
@@ -130,7 +127,7 @@ function repositoryOf(planned: PlannedMount) {
   const { text: address } = parseAddress(planned.address)
   const place = { repository, ...found }
   const { prefix = '' } = mountSource(config).folder ?? {}
-  // The paths of a mount with a prefix are those of a revision, so its folder is a repository, maybe a bare one.
+  // With a prefix, the paths are those of a revision, so the folder is a repository, maybe a bare one.
   return prefix !== '' || isThere(join(repository, '.git')) ? [{ address, place, prefix }] : []
 }
 
@@ -138,7 +135,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-/** Reads and parses a file. @throws CommandError, which names the file, if it cannot be read or parsed. */
+/** @throws CommandError, with the name of the file, if it cannot be read or parsed */
 export async function parseTextFile<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw ioError('read', `The file ${file}`, error)
@@ -157,7 +154,7 @@ export async function writeTextFile(file: string, text: string): Promise<void> {
   })
 }
 
-/** Waits until the mounts are indexed, because a search without an index takes longer and finds less. */
+/** Without an index, a search takes longer and finds less. */
 export async function waitForIndexes(catalog: Catalog, io: Io): Promise<void> {
   for (const { provider } of searchesOf(catalog)) await waitForIndex(provider, io)
 }

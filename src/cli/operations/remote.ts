@@ -11,28 +11,25 @@ import { makeFolder } from '../../core/kit/make-folder.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
-/** A repository as `--remote` names it. */
 interface RemoteRepository {
-  /** The URL for git. It may hold a password. */
+  /** For git. It may hold a password. */
   readonly url: string
-  /** A branch, a tag or the whole hash of a commit. `HEAD`: the default branch. */
+  /** A branch, a tag or the whole hash of a commit. `HEAD` is the default branch. */
   readonly ref: string
-  /** The name in the addresses of its files: `owner/repo`. */
+  /** Name in the addresses of the files, such as `owner/repo`. */
   readonly name: string
 }
 
-/** The working tree of a repository on this machine. */
 interface FetchedRepository {
   readonly folder: string
   readonly name: string
 }
 
-/** Limits of a repository: time of one git command, size of its objects and of its files, and number of its files. */
+/** Limits of a repository: time of one git command, total size of its objects and of its files, number of its files. */
 const timeoutMs = 10 * 60_000
 const maxObjectBytes = 1024 ** 3
 const maxFileBytes = 1024 ** 3
 const maxFiles = 200_000
-/** Interval at which the size of the arriving objects is checked, in milliseconds. */
 const lookIntervalMs = 500
 
 /** Variables that would lead git to another repository (`git rev-parse --local-env-vars`). */
@@ -55,14 +52,13 @@ export function parseRemote(text: string): RemoteRepository {
   )
 }
 
-/** Whether a text may name one ref (git-check-ref-format) or commit, and nothing else. */
+/** Refuses texts with a meaning beyond one ref (git-check-ref-format) or commit. */
 function isRef(text: string): boolean {
   return (
     /^[^\s\p{Cc}~^:?*[\\@{-][^\s\p{Cc}~^:?*[\\@{]*$/u.test(text) && !text.includes('..') && !/(?:\/|\.lock)$/.test(text)
   )
 }
 
-/** Returns the last two segments of the path of a repository. `-` replaces unusual characters. */
 function repositoryName(place: string): string {
   const segments = place
     .replace(/^\w+:\/\/[^/]*/, '')
@@ -74,26 +70,23 @@ function repositoryName(place: string): string {
 }
 
 /**
- * Fetches one commit of a repository, without its history, into the cache of the user, and returns its files. They are as they were
- * committed: links are texts, and no filter, hook or submodule runs. If the fetch fails, the last copy is used, and a message says so.
- *
- * @throws CommandError if another process keeps the lock; or if there is no copy, and git is missing, the repository cannot be read, or it
- * exceeds a limit.
+ * Fetches one commit of a repository, without its history, into the cache of the user. No filter, hook or submodule
+ * runs, and links become texts. If the fetch fails, an earlier copy is used, and a message says so.
+ * @throws CommandError if the fetch fails without an earlier copy, or another process keeps the lock
  */
 export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<FetchedRepository> {
   const { url, ref, name } = parseRemote(text)
   const digest = createHash('sha256').update(`${url}\0${ref}`).digest('hex').slice(0, 16)
-  // The folder has the name of the repository, because the addresses of some of its mounts contain the name of the folder.
+  // Addresses of some mounts contain the name of the folder.
   const folder = join(cacheFolder(), 'remote', digest, name.split('/').at(-1) ?? name)
   const repository = join(folder, '.git')
-  /** Exists while the files of a commit are complete. */
   const complete = join(repository, 'hikidashi-complete')
   makeFolder(folder, 0o700)
   const unlock = await lock(join(cacheFolder(), 'remote', digest, 'lock'), io)
   try {
     await removeRemains(repository)
     await git(['init', '--quiet', '--template=', folder], folder)
-    // These attributes precede those of the repository: files are written as they were committed.
+    // These attributes precede those of the repository.
     await mkdir(join(repository, 'info'), { recursive: true })
     await writeFile(join(repository, 'info', 'attributes'), '* -filter -text -ident -working-tree-encoding\n')
     const fetchedRef = 'refs/hikidashi/fetched'
@@ -116,18 +109,17 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
 }
 
 /**
- * Waits until no living process has a lock, and takes it. The lock is a folder with one file, whose name is the id of the process. The
- * system renames a folder only onto an empty one, and only the file of a dead process is removed, so two processes never have the lock.
- *
+ * Waits for a lock of other processes, and takes it. The lock is a folder with one file, named by the id of the
+ * process: the system renames a folder only onto an empty one, and only the file of a dead process is removed.
  * @returns A function that releases the lock.
- * @throws CommandError if the other process does not release it.
+ * @throws CommandError if the other process does not release it
  */
 async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<void>> {
   const own = await mkdtemp(`${folder}-`)
   await writeFile(join(own, String(process.pid)), '')
   const release = async (lockFolder: string) => {
     await rm(join(lockFolder, String(process.pid)), { force: true })
-    // Another process may have taken the lock by now. The folder then has its file, and stays.
+    // If another process has taken the lock meanwhile, the folder has its file, and stays.
     await rmdir(lockFolder).catch(() => {})
   }
   let waits = false
@@ -167,20 +159,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The folder for what can be fetched again: `$XDG_CACHE_HOME/hikidashi`, by default `~/.cache/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi\cache`. */
+/** `$XDG_CACHE_HOME/hikidashi`, by default `~/.cache/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi\cache`. */
 function cacheFolder(): string {
   const { XDG_CACHE_HOME: cacheHome, LOCALAPPDATA: local } = process.env
   if (process.platform === 'win32' && local !== undefined && isAbsolute(local)) return join(local, 'hikidashi', 'cache')
   return join(cacheHome !== undefined && isAbsolute(cacheHome) ? cacheHome : join(homeFolder(), '.cache'), 'hikidashi')
 }
 
-/** Settings of git for contents that nobody has trusted. Its proxy and its credentials are those of the user. */
+/** Settings for contents that nobody has trusted. */
 const settings = [
   ...['core.symlinks=false', `core.hooksPath=${devNull}`, 'core.fsmonitor=false', 'core.autocrlf=false'],
   ...['protocol.ext.allow=never', 'submodule.recurse=false', 'gc.auto=0', 'advice.detachedHead=false'],
 ].flatMap((setting) => ['-c', setting])
 
-/** Runs git in a folder. Returns what it wrote. @throws CommandError with the last line of its messages, without a password. */
+/** Returns the output of git. @throws CommandError with the last line of its messages, without a password */
 async function git(args: readonly string[], folder: string, signal?: AbortSignal): Promise<string> {
   const inherited = Object.entries(process.env).filter(([name]) => !localVariables.test(name))
   const env = { ...Object.fromEntries(inherited), GIT_TERMINAL_PROMPT: '0', GIT_LFS_SKIP_SMUDGE: '1', LC_ALL: 'C' }
@@ -198,7 +190,7 @@ async function git(args: readonly string[], folder: string, signal?: AbortSignal
       if (signal?.aborted === true) return reject(signal.reason)
       reject(commandFailure(sentenceOf(error, stderr)))
     })
-    // git gets no input, so it cannot wait for an answer.
+    // Without input, git cannot wait for an answer.
     child.stdin?.end()
   })
 }
@@ -222,7 +214,7 @@ function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string
 
 const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en')} files, which is too much to fetch.`
 
-/** Refuses a commit whose files are too many, or too large together. @param list The output of `git ls-tree -r -l -z`. */
+/** @param list The output of `git ls-tree -r -l -z`. */
 function requireFewFiles(list: string): void {
   const entries = list.split('\0').slice(0, -1)
   if (entries.length > maxFiles) throw commandFailure(tooManyFiles)
@@ -232,7 +224,6 @@ function requireFewFiles(list: string): void {
     throw commandFailure('The files of the repository have more than 1 GiB, which is too much to fetch.')
 }
 
-/** Runs a fetch, and ends it when the objects exceed their limit. */
 async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const look = async () => {
@@ -247,7 +238,6 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
   }
 }
 
-/** Returns the size of all files in a folder, in bytes. Files that vanish, and a missing folder, count as nothing. */
 async function sumFileSizes(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const sizes = names.map((name) =>
@@ -259,7 +249,10 @@ async function sumFileSizes(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Removes the locks and unfinished packs that a killed git has left behind. Only the process with the lock of the repository may do that. */
+/**
+ * A killed git leaves locks and unfinished packs behind. Only the process with the lock of the repository may remove
+ * them.
+ */
 async function removeRemains(repository: string): Promise<void> {
   for (const folder of ['', 'refs/hikidashi', 'objects/pack']) {
     const path = join(repository, folder)

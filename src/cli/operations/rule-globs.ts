@@ -7,17 +7,17 @@ import { baseName } from '../../core/path.ts'
 import { decodeIfValid, parseAddress } from '../../core/uri.ts'
 import { createExclusion } from '../../providers/files/index.ts'
 
-/** A glob of a rule that misses a path that it was probably meant for, or matches nothing at all. */
+/** A glob of a rule that matches nothing, or misses a path that it was probably meant for. */
 export interface RuleMiss {
-  /** The place of the rule in the configuration of the mount: `access[1].match`. */
+  /** The place of the rule in the configuration of the mount, such as `access[1].match`. */
   readonly rule: string
   readonly glob: string
   readonly matchesNothing: boolean
-  /** The path that the glob just misses, and the glob that matches it, if there is one. */
+  /** The path that the glob just misses, and a glob that matches it, if one is known. */
   readonly near?: { readonly path: string; readonly glob?: string }
 }
 
-/** A file or folder (with a final `/`) of a mount. Nothing below a folder that is not walked is known. */
+/** A file or folder (with a final `/`) of a mount. Of a folder that is not walked, the contents are not known. */
 export interface SeenPath {
   readonly path: string
   readonly isWalked: boolean
@@ -26,21 +26,20 @@ export interface SeenPath {
 interface RuleGlob {
   readonly rule: string
   readonly glob: string
-  /** Whether a glob that matches a folder also matches everything in it. */
+  /** Whether a glob that matches a folder also matches the contents of the folder. */
   readonly takesFolders: boolean
   readonly matches: PathTest
 }
 
 /** Another way in which the author of a glob may have meant it. */
 interface Reading {
-  /** The glob with this meaning. */
   readonly glob?: string
   readonly matches: PathTest
   /** Whether a path that matches only this reading is a miss even if the glob matches other paths. */
   readonly isLiteral?: true
 }
 
-/** Finds the rules of a mount that match none of its names, or that just miss one. @param complete Whether all names are given. */
+/** @param complete Whether the names of the mount are all given. */
 export function findRuleMisses(
   planned: PlannedMount,
   names: readonly SeenPath[],
@@ -56,7 +55,6 @@ export function findRuleMisses(
   })
 }
 
-/** Finds the rules of a mount that just miss a path. */
 export function findNearMisses(planned: PlannedMount, path: string): readonly RuleMiss[] {
   return ruleGlobs(planned).flatMap((rule) => {
     const near = nearOf(rule, readingsOf(rule, planned), [path])
@@ -75,7 +73,6 @@ export function hasRuleGlobs(planned: PlannedMount): boolean {
   return ruleGlobs(planned).length > 0
 }
 
-/** Returns the globs of the access rules, and for a folder also those that choose and describe its files. */
 function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
   const { config } = planned
   const keys = servedFolderPath(planned) === undefined ? ['access'] : Object.keys(config)
@@ -86,7 +83,7 @@ function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
       if (takesFolders && typeof item === 'string')
         return [ruleGlob(`${key}[${index}]`, item, true, key === 'exclude' ? createExclusion([item]) : undefined)]
       const globs = [memberOf(item, 'match') ?? []].flat().filter((glob) => typeof glob === 'string')
-      // A glob that begins with `=` is about tools or prompts, not about files.
+      // A glob that begins with `=` is about tools or prompts.
       return globs
         .filter((glob) => !glob.startsWith('='))
         .map((glob) => ruleGlob(`${key}[${index}].match`, glob, false))
@@ -98,7 +95,7 @@ function ruleGlob(rule: string, glob: string, takesFolders: boolean, matches = c
   return { rule, glob, takesFolders, matches }
 }
 
-/** Whether a glob is about a folder whose names are not known: everything in it, or a path in this folder and in no other. */
+/** Whether a glob is about paths in a folder whose contents are not known. */
 function mayMatchBelow(glob: string, { path, isWalked }: SeenPath): boolean {
   if (isWalked || !path.endsWith('/')) return false
   const reach = compileReach([glob])
@@ -114,7 +111,7 @@ function nearOf({ matches }: RuleGlob, readings: readonly Reading[], paths: read
   return undefined
 }
 
-/** Returns the other readings of a glob, the likeliest first. A text that is not a glob is left out. */
+/** Returns the likeliest reading first. A text that is not a glob is left out. */
 function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): readonly Reading[] {
   const readGlob = (text: string): readonly Reading[] =>
     text === glob ? [] : valueOr((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], [], 'invalid')
@@ -128,7 +125,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
     ...readGlob(glob.trim()),
     ...readGlob(glob.replaceAll('\\', '/')),
     ...readGlob(decodeIfValid(glob)),
-    // A rule for files that names a folder.
+    // The rule is for files, and its glob may name a folder.
     ...(takesFolders || glob.endsWith('/') ? [] : readGlob(`${glob}/**`)),
     ...roots
       .flatMap((root) => [`${root}/`, `/${root}/`].filter((start) => glob.startsWith(start)))
@@ -137,7 +134,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
   ]
 }
 
-/** Returns the reading of a glob that ignores letter case, and in which compatibility characters equal the plain ones (NFKC). */
+/** Ignores letter case and compatibility characters (NFKC). */
 function foldedReading(glob: string): Reading {
   const matches = compileGlob(glob.normalize('NFKC'), { ignoreCase: true })
   return { matches: (path) => matches(path.normalize('NFKC')) }

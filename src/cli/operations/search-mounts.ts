@@ -9,7 +9,7 @@ export async function searchMountsOf(view: View): Promise<readonly SearchMount[]
   return all
 }
 
-/** Reads the text at a URI; empty if the content is not text. */
+/** Returns an empty text if the content is not text. */
 export async function readResourceText(view: View, uri: string): Promise<string> {
   const [content] = (await withSuggestion(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''

@@ -31,17 +31,14 @@ import { formatEffects, trustCommand } from './withheld.ts'
 
 interface AnnouncerOptions {
   readonly say: (text: string) => void
-  /** The log, if programs read stderr; undefined if people read it. */
   readonly log: Log | undefined
   readonly server: ServerToAdd
   readonly addresses: readonly string[]
-  /** Whether the current folder is served because nothing else was named. */
   readonly assumed: boolean
 }
 
 const noConfig = 'the current folder has no hikidashi.json, so the folder itself is served'
 
-/** Creates the announcer of a running server. It tells a person how to use the server, or writes events to the log for programs. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
     const headline = `hikidashi ${packageVersion()} serves ${pluralize(addresses.length, 'mount')} ${where}`
@@ -54,15 +51,18 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
   const started = (to: Log) => event(to, 'serving on stdio', {})
   return {
-    /** Announces a server on stdio that a host has started. */
+    /** For a server on stdio that a host has started. */
     started,
-    /** Announces a server on stdio that a person has started. */
+    /** For a server on stdio that a person has started. */
     waiting: () => {
       if (log !== undefined) return started(log)
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', stdioInstructions(server), '', ends)
     },
-    /** Announces a server over HTTP. `clientUrl`: its URL for clients. `page`: the URL of the explorer, if there is one. */
+    /**
+     * @param clientUrl The URL for clients, which may be that of a proxy.
+     * @param page The URL of the explorer, if there is one.
+     */
     listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
@@ -71,19 +71,13 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
 }
 
-/** The service of mounts that are opened later. */
 interface ServedLater
   extends Pick<StdioOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
   readonly opening: PendingOpen<MountedCatalog>
 }
 
-/**
- * Prepares the service of mounts without opening them. The description of the server comes from the configuration; everything else
- * waits for the opening.
- *
- * @param open Opens the catalog.
- */
+/** Prepares the service without opening its mounts. The description of the server comes from the configuration. */
 export function prepareService(local: LocalSetUp, open: () => Promise<MountedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
@@ -118,7 +112,6 @@ export function prepareService(local: LocalSetUp, open: () => Promise<MountedCat
   }
 }
 
-/** Adds the prompt `assemble_context`, unless it is disabled, and tools for contexts and changes. All callers share one semaphore. */
 function contextFor(
   { config }: LocalSetUp,
   catalog: ViewFactory,
@@ -154,7 +147,6 @@ export interface ServeCommandOptions {
   readonly logFormat: (typeof logFormats)[number]
 }
 
-/** Returns the options of the HTTP server: those of the configuration, replaced or extended by those of `serve`. */
 export function httpOptions(
   { config }: LocalSetUp,
   { allowHost = [], tokens, insecure = false, replica }: ServeCommandOptions,
@@ -170,7 +162,7 @@ export function httpOptions(
   }
 }
 
-/** Returns the options of content links. The secrets of cursors sign the links, if there are any. */
+/** The secrets of cursors also sign the links. */
 function linkOptions({ lifetime }: { readonly lifetime?: number }, config: LocalSetUp['config']): ContentLinkOptions {
   const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
   return {
@@ -180,12 +172,13 @@ function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local
   }
 }
 
-/** Returns the option `tokens`, if clients over HTTP need tokens; otherwise no option. */
 export function tokenFileOption(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }
 
-/** @throws CommandError if a setting that protects the service is left out: `audit`, or `http` unless `--stdio` is given. */
+/**
+ * @throws CommandError if a setting that protects the service is left out: `audit`, or `http` unless `--stdio` is given
+ */
 export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeCommandOptions): void {
   const requiredParts = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && requiredParts.includes(name))
@@ -195,7 +188,10 @@ export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeCommandOp
   )
 }
 
-/** @throws CommandError if a mount serves the token file of `--tokens`. The loader of a configuration checks `http.auth.tokens`. */
+/**
+ * The loader of a configuration checks `http.auth.tokens`. @throws CommandError if a mount serves the token file of
+ * `--tokens`
+ */
 export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeCommandOptions): Promise<void> {
   if (tokens === undefined) return
   const [{ servedFolderPath }, { servedFileFinding }] = await Promise.all([
@@ -212,7 +208,10 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
   throw commandFailure(`${message} ${fix}`)
 }
 
-/** Returns a sentence about the options of `serve` that correct a refused option of the HTTP server; empty if there are none. */
+/**
+ * Returns a sentence about the options of `serve` that correct a refused option of the HTTP server; empty if there are
+ * none.
+ */
 export function optionAdvice(option: string | number | undefined): string {
   if (option === 'listen') return ' Choose another address: --http 0 takes a free port of the loopback interface.'
   if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach the server: --insecure.'
@@ -237,9 +236,8 @@ export function serveArguments(
 }
 
 /**
- * Returns a function that tells whether a server that starts now would serve other mounts or settings, such as the skills of a new folder
- * or a new password in a file. With a source from outside hikidashi the answer is always yes, because its code may have changed. If
- * the check itself fails, the answer is no.
+ * Returns a function that tells whether a server that starts now would serve other mounts or settings. With a source
+ * from outside hikidashi the answer is yes, because its code may have changed. If the check fails, the answer is no.
  */
 export function createOutdatedCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
   const textOf = async ({ config, mounts, complete }: LocalSetUp) =>
@@ -254,7 +252,6 @@ export function createOutdatedCheck(local: LocalSetUp, plan: () => Promise<Local
     }
   }
   let running: Promise<boolean> | undefined
-  // Concurrent calls share one check.
   return () => {
     running ??= check().finally(() => {
       running = undefined
@@ -273,7 +270,6 @@ export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   }
 }
 
-/** Warns of what is not served because this machine has no git, or because this is not Node. */
 export function warnOfMachineLimits({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'>, log: Log): void {
   for (const folder of withoutGit)
     log('warn', 'the git history of the folder is not served: git is not on the PATH', { folder })
@@ -283,7 +279,10 @@ export function warnOfMachineLimits({ withoutGit = [] }: Pick<LocalSetUp, 'witho
   log('warn', `this is Deno ${deno}, not Node: ${lacking}`)
 }
 
-/** Opens the page of the explorer for a server over HTTP. `undefined`: the server has no explorer. */
+/**
+ * Returns `undefined` if the server has no explorer. @throws CommandError if the configuration demands an explorer that
+ * cannot be served
+ */
 export async function openExplorerPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
@@ -310,8 +309,8 @@ export async function openExplorerPage(
 }
 
 /**
- * Returns the URL by which clients reach a server that listens at `url`. Beyond the loopback interface it names the first allowed
- * host. If that has no port, a proxy with TLS is assumed in front of the server, unless the server itself listens at port 80.
+ * Returns the URL by which clients reach a server that listens at `url`: beyond the loopback interface, that of the
+ * first allowed host. For a host without a port, a proxy with TLS is assumed, unless the server listens at port 80.
  */
 export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: HttpOptions): string {
   if (isLoopback(host) || named === undefined) return url
@@ -319,12 +318,15 @@ export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: H
   return `${/:\d+$/.test(named) || port === '' ? 'http' : 'https'}://${named}${pathname}`
 }
 
-/** Returns the URL of the explorer, which is beside the MCP endpoint `url`. */
+/** The explorer is beside the MCP endpoint `url`. */
 export function explorerUrlOf(url: string): string {
   return url.slice(0, url.lastIndexOf('/') + 1)
 }
 
-/** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
+/**
+ * Measures this process until `end` is called. Returns `undefined` if neither a mount nor `/metrics` serves the
+ * measurements.
+ */
 export async function startMeasuring({ config, mounts }: LocalSetUp) {
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => mountSource(mount).isMeasuring?.(mount) === true)

@@ -23,27 +23,24 @@ import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrlForHeaders } from './headers.ts'
 import { type LocalOptions, openLocalCatalog, requireLocalSetUp } from './local.ts'
 
-/** The options that choose the source of `ls`, `read` and similar commands: the local configuration, a server, or a repository. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
   readonly url?: string
   readonly command?: string
-  /** A repository of another machine: `owner/repo#ref` of GitHub, or a URL of git. */
   readonly remote?: string
   readonly logLevel: (typeof logLevels)[number]
 }
 
 export interface CommandSource {
   readonly view: View
-  /** Catalog of a local view. */
   readonly catalog?: Catalog
-  /** Mounts of a local view; empty for a server. */
+  /** The local mounts; empty for a server. */
   readonly mounts: readonly PlannedMount[]
   /** Parts of the local configuration that are left out because it is not trusted. */
   readonly withheld: readonly WithheldPart[]
   readonly name?: string
-  /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
+  /** Resolves with the reason when the connection to a server is over for good. */
   readonly over: Promise<ResourceError>
-  /** Returns the URI for an argument of the user. A path of this machine becomes the URI of the resource for that file. */
+  /** Returns the URI for an argument of the user: a URI, or a path of this machine. */
   uriOf(argument: string): string
   close(): Promise<void>
 }
@@ -71,19 +68,17 @@ export function addSourceOptions(command: Command): Command {
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
 }
 
-/** Parses the value of an option that is a whole number, at least 1. */
 export function parseCount(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Give a whole number, at least 1.')
   return number
 }
 
-/** Splits the names in the value of an option at commas. `before`: those of earlier occurrences of the option. */
+/** @param before Names from earlier occurrences of the option. */
 export function splitNames(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
 }
 
-/** Opens the source that the options choose. */
 export async function openSource(
   options: SourceOptions,
   io: Pick<Io, 'secrets' | 'say'>,
@@ -119,14 +114,13 @@ export async function openSource(
   }
 }
 
-/** Fetches a repository of another machine. Paths on the command line are relative to its folder. */
+/** Paths on the command line are relative to the folder of the repository. */
 async function fetched(repository: string, io: Pick<Io, 'say'>) {
   const { fetchRemote } = await import('./remote.ts')
   const { folder, name } = await fetchRemote(repository, io)
   return { folder, local: { folders: [folder], name } }
 }
 
-/** Returns the server that the options name. */
 export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add'>): ServerTarget {
   const { url, command = '' } = options
   return url === undefined ? commandTarget(command) : { url, headers: headersOf(options, secrets) }
@@ -135,14 +129,16 @@ export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add
 function commandTarget(line: string) {
   const [command, ...args] = splitCommand(line)
   if (command === undefined) throw usageError('--command is empty. Give it the command line of a server.')
-  // The user starts the command, so it gets the same environment as from a shell.
+  // The user starts the command, so it gets the environment of the user.
   const env = Object.fromEntries(
     Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   )
   return { command, args, env }
 }
 
-/** Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI. */
+/**
+ * Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI.
+ */
 export function uriFromArgument(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
   // An empty argument, as from an unset variable of a shell, does not mean the current folder.
   if (argument === '') throw usageError('The URI is empty.')
@@ -160,7 +156,7 @@ export function uriFromArgument(argument: string, mounts: readonly PlannedMount[
   return path === parse(path).root ? fileAddress(path) : fileAddress(path) + slash
 }
 
-/** Returns the path of a file in a folder; undefined for a file elsewhere. Either may be given through symbolic links. */
+/** Returns `undefined` for a file outside the folder. Either may be given through symbolic links. */
 export function findPathInFolder(folder: string, file: string): string | undefined {
   const below = relative(folder, file)
   if (isInside(file, folder)) return below.split(sep).join('/')
@@ -179,7 +175,6 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** Opens a source for the duration of a call. */
 export async function withSource(
   options: SourceOptions,
   io: Io,
@@ -197,8 +192,7 @@ export async function withSource(
 }
 
 /**
- * Awaits a request about a URI. If nothing is at the URI, the error suggests the URI that was probably meant.
- *
+ * If nothing is at the URI, the error suggests the URI that was probably meant.
  * @param view The view in which a similar URI is searched.
  */
 export async function withSuggestion<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
@@ -210,20 +204,20 @@ export async function withSuggestion<T>(uri: string, answer: Promise<T>, view?: 
   }
 }
 
-/** Returns the error for a URI without a resource. It is the same for a denied resource. */
+/** Returns the error for a URI without a resource, which is the same for a denied resource. */
 export async function nothingAtError(uri: string, view?: View): Promise<CommandError> {
   const suggestion = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = suggestion === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${suggestion} ?`
   return new CommandError(exitCodes.notFound, `${uri} does not exist, or you may not see it. ${advice}`)
 }
 
-/** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */
+/** Bounds of the search for a similar URI. */
 const maxChildren = 2000
 const searchTimeoutMs = 1500
 
 /**
- * Corrects a URI without a resource: each segment that does not exist is replaced by the nearest one in the view. It uses only
- * listings of the view, so it never names a denied resource. `undefined` if nothing is near.
+ * Replaces segments of a URI that do not exist by the nearest ones in the view. A denied resource is not in the view,
+ * so it is not suggested. Returns `undefined` if nothing is near.
  */
 export async function nearestUri(view: View, uri: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(searchTimeoutMs)
@@ -237,7 +231,6 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     for (const segment of segments.slice(depth)) {
       const children = await listChildren(view, nearest, signal)
       const child = childFor(segment, children)
-      // Return the part that exists, even if the rest does not.
       if (child === undefined) break
       isOther ||= lastUriSegment(child.uri) !== decodeIfValid(segment)
       nearest = child.uri
@@ -249,7 +242,6 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
   }
 }
 
-/** Returns the mount of a URI, or the mount with the most similar address. */
 function nearestMount(mounts: readonly Resource[], targetSegments: readonly string[]): Resource | undefined {
   const within = mounts.filter(({ uri }) => {
     const segments = segmentsOf(uri)
@@ -280,7 +272,7 @@ function childFor(segment: string, children: readonly Resource[]): Resource | un
   const names = children.map(({ uri }) => lastUriSegment(uri))
   const matches = names.filter((name) => name.toLowerCase().startsWith(decodedSegment.toLowerCase()))
   const alike = names.filter((name) => stemOf(name) === stemOf(decodedSegment))
-  // The word may lack the suffix of the name, or have another one. Only a single such name is taken.
+  // The word may lack the suffix of the name, or have another one. This counts if one such name exists.
   const only = [matches, alike].find(({ length }) => length === 1)?.[0]
   const name = names.includes(decodedSegment) ? decodedSegment : (nearestWord(decodedSegment, names) ?? only)
   return name === undefined ? undefined : children[names.indexOf(name)]

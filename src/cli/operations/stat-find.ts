@@ -6,26 +6,21 @@ import { compileTemplate } from '../../core/template.ts'
 import { comparableUri } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
 
-/** The metadata of a resource or a directory, as `stat` prints it. */
 export interface StatResult {
   readonly resource: Resource
   readonly mount?: Resource
-  /** For a directory: its direct children. */
   readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
-  /** Whether a listing contains the resource. Other resources can only be read by their URIs. */
+  /** Whether a listing contains the resource. Other resources can be read by their URIs alone. */
   readonly listed: boolean
-  /** Whether the server notifies of changes of the resource. */
   readonly watchable: boolean
-  /** The templates that match the URI, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
     readonly values: Readonly<Record<string, string>>
   })[]
 }
 
-/** Maximum number of counted children of a directory. */
 const maxCounted = 10_000
 
-/** Collects the metadata of a URI; undefined if it does not exist, or is denied. */
+/** Returns `undefined` if the URI does not exist, or is denied. */
 export async function statUri(view: View, uri: string): Promise<StatResult | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
@@ -34,7 +29,6 @@ export async function statUri(view: View, uri: string): Promise<StatResult | und
     listedResource !== undefined && mounts.includes(listedResource)
       ? await resourceOfMount(view, listedResource)
       : listedResource
-  // A listed resource that is not a directory has no children.
   const children = listed === undefined || isDirectory(listed) ? await countChildren(view, uri) : undefined
   const templates = await templatesFor(view, uri)
   const resource =
@@ -42,7 +36,7 @@ export async function statUri(view: View, uri: string): Promise<StatResult | und
     (children === undefined ? await readAs(view, uri) : { uri, name: mount?.name ?? uri, mimeType: directoryMimeType })
   if (resource === undefined) return undefined
   return {
-    // If the listing spells the URI differently, show the spelling of the listing.
+    // The listing may spell the URI differently.
     resource,
     ...defined({ mount, children }),
     listed: listed !== undefined,
@@ -51,7 +45,7 @@ export async function statUri(view: View, uri: string): Promise<StatResult | und
   }
 }
 
-/** Returns the metadata of a mount. For a mount of a single resource, metadata from a read of the resource is added. */
+/** For a mount of a single resource, metadata from a read of the resource is added. */
 export async function resourceOfMount(view: View, mount: Resource): Promise<Resource> {
   try {
     const { items, nextCursor } = await view.directory({ uri: mount.uri })
@@ -60,12 +54,11 @@ export async function resourceOfMount(view: View, mount: Resource): Promise<Reso
     if (resource?.mimeType === undefined || resource.mimeType === directoryMimeType) return mount
     return { ...resource, ...mount, mimeType: resource.mimeType }
   } catch {
-    // A mount that does not answer is shown with its listed metadata.
     return mount
   }
 }
 
-/** Whether a URI exists: as a resource, a directory, or a URI that can only be read. */
+/** Whether a URI is listed, is a directory, or can be read. */
 export async function existsAt(view: View, uri: string): Promise<boolean> {
   if ((await listedAs(view, uri, await view.mounts())) !== undefined) return true
   try {
@@ -77,13 +70,11 @@ export async function existsAt(view: View, uri: string): Promise<boolean> {
   return (await readAs(view, uri)) !== undefined
 }
 
-/** Returns the entry of a URI in the listing of its directory. */
 async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
   const mount = mounts.find((one) => isSameUri(one.uri, uri))
   if (mount !== undefined) return mount
   if (/[?#]/.test(uri)) return undefined
   const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
-  // Undefined if the listing of the directory above omits the entry, or that directory does not exist.
   return inDirectory(view, parent, uri)
 }
 
@@ -115,7 +106,6 @@ async function countChildren(view: View, uri: string): Promise<StatResult['child
   }
 }
 
-/** Returns the metadata from a read, without the content; `undefined` if the URI does not exist. */
 async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   try {
     const { contents } = await view.read(uri)
@@ -150,7 +140,6 @@ async function templatesFor(view: View, uri: string): Promise<StatResult['templa
   return fitting
 }
 
-/** Returns the values of a template's variables in a URI; undefined if the template does not match, or is malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
   const match = valueOr(() => compileTemplate(uriTemplate).match(uri), undefined)
   return match && Object.fromEntries([...match].map(([name, value]) => [name, formatTemplateValue(value)]))
@@ -177,7 +166,7 @@ function isDirectory({ mimeType }: Resource): boolean {
   return mimeType === directoryMimeType
 }
 
-/** Whether two URIs differ only in spelling: in percent-encoding, and in a slash at the end. */
+/** Whether two URIs differ at most in percent-encoding and in a slash at the end. */
 function isSameUri(a: string, b: string): boolean {
   return a === b || comparableUri(a) === comparableUri(b)
 }

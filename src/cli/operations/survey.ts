@@ -3,15 +3,12 @@ import { type FolderSurvey, readFileStart, surveyFolder } from '../../config/sur
 import { defined, memberOf, objectOf, stringItems } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
-/** The contents of a folder that `init` turns into mounts. */
 export interface InitSurvey extends FolderSurvey {
-  /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
-  /** Servers in host files of the folder. */
   readonly servers?: readonly DescribedServer[]
 }
 
-/** Examines a folder for `init`. Rejects like `readdir` if it cannot be read. */
+/** Rejects like `readdir` if the folder cannot be read. */
 export async function surveyForInit(folder: string): Promise<InitSurvey> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
@@ -19,21 +16,18 @@ export async function surveyForInit(folder: string): Promise<InitSurvey> {
   return { ...survey, ...defined({ api }), ...(servers.length === 0 ? {} : { servers }) }
 }
 
-/** The API in an OpenAPI description: its URL, and its GET requests. */
 interface DescribedApi {
-  /** Path of the description, relative to the folder. */
+  /** Relative to the folder. */
   readonly file: string
   readonly url: string
-  /** URI templates of the first GET requests that need no parameters outside their paths. */
+  /** URI templates of GET requests that need no parameters outside their paths. */
   readonly templates: readonly string[]
 }
 
-/** Usual paths of OpenAPI 3 descriptions in JSON. */
 const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
-/** Finds the first OpenAPI description in a folder that gives an https URL and has a GET request for {@link DescribedApi.templates}. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
     const description = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
@@ -42,7 +36,7 @@ async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   return undefined
 }
 
-/** Reads a JSON file, which may have comments. `undefined`: the file is missing, too large or malformed. */
+/** The JSON may have comments. Returns `undefined` if the file is missing, too large or malformed. */
 async function jsonIn(folder: string, path: string, maxBytes: number): Promise<unknown> {
   const content = await readFileStart(folder, path, maxBytes + 1)
   if (content === undefined || content.length > maxBytes) return undefined
@@ -63,7 +57,6 @@ function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefin
     : { url: url.replace(/\/$/, ''), templates: templates.slice(0, maxTemplates) }
 }
 
-/** Whether a GET operation requires no parameters except those in its path. */
 function isPlainGet(operation: unknown): boolean {
   if (typeof operation !== 'object' || operation === null) return false
   return arrayAt(operation, 'parameters').every(
@@ -83,7 +76,6 @@ interface DescribedServer {
   readonly mount: Readonly<Record<string, unknown>>
 }
 
-/** Settings files of hosts, and the key of the servers in each. */
 const hostFiles = [
   ['.mcp.json', 'mcpServers'],
   ['.vscode/mcp.json', 'servers'],
@@ -92,8 +84,8 @@ const maxServers = 20
 const maxHostFileBytes = 256 * 1024
 
 /**
- * Finds the servers in the host files of a folder. The values of their environment and headers, and possible secrets in their
- * arguments and URLs, are left out, because they belong in a secret store. Entries of hikidashi itself are left out too.
+ * Finds servers in the host files of a folder. Values of their environment and headers are left out, and likely secrets
+ * in arguments and URLs are redacted. Entries that start hikidashi are left out.
  */
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const serversByName = new Map<string, DescribedServer>()

@@ -12,14 +12,12 @@ export interface TreePrintOptions {
   readonly tokens: boolean
   readonly size: boolean
   readonly long: boolean
-  /** Whether each node is written as its whole URI. */
   readonly full: boolean
   readonly ascii: boolean
-  /** Whether directories have totals. The whole tree is then printed at the end, when they are known. */
+  /** Whether directories have totals. The tree is then printed at the end. */
   readonly isWhole: boolean
 }
 
-/** One line: the cells of its columns, and its text in the tree. */
 interface PrintedRow {
   cells: readonly string[]
   readonly text: string
@@ -30,10 +28,8 @@ const lines = {
   ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
 } as const
 
-/** Maximum number of lines that are collected before they are written, unless the whole tree is collected. */
 const batch = 200
 
-/** Creates a printer of trees for people, with the facts of each node in columns to its left. */
 export function createTreePrinter(out: Output, options: TreePrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
   const columns = chooseColumns(options)
@@ -103,7 +99,7 @@ export function createTreePrinter(out: Output, options: TreePrintOptions): TreeP
 interface PrintedColumn {
   readonly heading: string
   readonly side: 'left' | 'right'
-  /** Initial width of a column, if lines are printed before all are known. */
+  /** Initial width, for lines that are printed before others are known. */
   readonly least: number
   of(resource: Resource, measured: TokenCount | undefined, totals: TreeTotals | undefined): string
 }
@@ -136,7 +132,7 @@ function headingOf(columns: readonly PrintedColumn[], widths: readonly number[],
   )
 }
 
-/** Formats a number of tokens: `-` if it is not known. An estimate begins with `~`. */
+/** Returns `-` if the number is not known. An estimate begins with `~`. */
 export function formatTokens(counts: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
   if (counts?.tokens === undefined) return '-'
   return `${counts.isEstimate ? '~' : ''}${counts.tokens.toLocaleString('en')}`
@@ -146,9 +142,8 @@ function formatKnown(value: number | undefined, format: (value: number) => strin
   return value === undefined ? '-' : format(value)
 }
 
-/** Creates a printer that writes a tree as JSON during the walk: an array of roots, each with its `children`. */
+/** Writes JSON during the walk: an array of roots, each with its `children`. */
 export function createTreeJson({ write }: Output, options: Pick<TreePrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
-  /** For each open directory, whether it is empty so far. */
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()
   let hasRoots = false

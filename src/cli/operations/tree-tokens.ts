@@ -7,14 +7,13 @@ import { isText } from '../../core/kit/utf8.ts'
 import type { Resource, ResourceContent, View } from '../../core/view.ts'
 import type { TokenCount } from './tree-walk.ts'
 
-/** Number of resources read at once. */
 const concurrency = 6
-/** Maximum size of a resource that is read, in bytes. Tokens of larger ones are estimated. */
+/** Maximum size in bytes of a resource that is read. For larger ones, tokens are estimated. */
 const maxBytes = maxCounted
-/** Assumed number of bytes in a token, for text and code in UTF-8. */
+/** An assumption for text and code in UTF-8. */
 const bytesPerToken = 4
 
-/** Creates a function that reads a resource and counts its tokens. If it is too large or cannot be read, they are estimated. */
+/** Tokens of a text that is too large or cannot be read are estimated. */
 export async function createTokenCounter(
   view: View,
   encoding: Encoding,
@@ -33,7 +32,6 @@ export async function createTokenCounter(
       }
       return { ...defined({ tokens }), isEstimate: false }
     } catch (error) {
-      // Tokens of an unreadable resource are estimated if its size is known.
       if (!isResourceError(error)) throw error
       return isResourceError(error, 'not-found') ? { isEstimate: false } : estimateTokens(resource)
     }
@@ -41,7 +39,7 @@ export async function createTokenCounter(
   return (resource) => takeTurn(() => measure(resource))
 }
 
-/** Estimates tokens from the listed size. `tokens` is undefined for binary contents and unknown sizes. */
+/** Estimates from the listed size. `tokens` is undefined for binary contents and unknown sizes. */
 export function estimateTokens({ size, mimeType = '', uri }: Resource): TokenCount {
   const isTextual =
     /^text\/|[/+.-](?:json|xml|yaml|toml|javascript|typescript|ecmascript|sql|x-sh|ndjson|x-ndjson|rtf)\b/.test(
@@ -73,7 +71,7 @@ async function collectStream({
   return Buffer.concat(chunks)
 }
 
-/** Creates a semaphore: it starts tasks in order, at most `most` at a time. */
+/** Starts tasks in order, up to `most` at a time. */
 function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let running = 0

@@ -7,27 +7,27 @@ import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import { type CommandSource, withSuggestion } from './source.ts'
 import { resourceOfMount } from './stat-find.ts'
 
-/** The number of tokens of a resource. `tokens` is left out if the resource is not text, or cannot be counted. */
 export interface TokenCount {
+  /** Left out if the resource is not text, or its tokens cannot be counted. */
   readonly tokens?: number
   readonly isEstimate: boolean
 }
 
-/** Totals of a directory and everything below it. */
 export interface TreeTotals {
   directories: number
   resources: number
-  /** Sum of the known sizes. */
   bytes: number
   tokens: number
-  /** Whether the number of tokens contains estimates. */
   isEstimate: boolean
 }
 
-/** Position of a node: for each node above it, from the root's child on, and for itself, whether it is the last in its directory. */
+/** For each node above, from the root's child on, and for the node itself: whether it is the last in its directory. */
 export type TreePosition = readonly boolean[]
 
-/** Receives the nodes of a tree from top to bottom. Each `enter` is followed by a `leave` of the same directory. */
+/**
+ * Receives the nodes of a tree from top to bottom. An `enter` is followed by a `leave` of the same directory after its
+ * children.
+ */
 export interface TreeVisitor {
   enter(directory: Resource, position: TreePosition): Promise<void>
   add(resource: Resource, position: TreePosition, measured: TokenCount | undefined): Promise<void>
@@ -40,20 +40,17 @@ export interface TreeVisitor {
 }
 
 export interface TreeWalkOptions {
-  /** Maximum number of shown levels. */
   readonly depth: number
-  /** Maximum number of shown nodes of each directory. */
   readonly most: number
-  /** Visits all nodes, shown or not, so that the totals include them. */
+  /** Visits nodes that are not shown too, so that the totals include them. */
   readonly isWhole: boolean
-  /** Whether the user named the root. It must then exist and answer. */
+  /** Whether the user named the root, which must then exist and answer. */
   readonly isNamed: boolean
   readonly measure?: (resource: Resource) => Promise<TokenCount>
-  /** Called for each resource. */
   readonly onSeen?: () => void
 }
 
-/** Walks the tree below a root, depth first, page by page. Resolves to its totals. */
+/** Walks depth first, page by page. Resolves to the totals of the root. */
 export async function walkTree(
   view: View,
   root: Resource,
@@ -113,7 +110,6 @@ export async function walkTree(
   }
 
   if (root.mimeType === directoryMimeType) return into(root, [], true)
-  // The root is a mount of a single resource.
   onSeen()
   const count = await measure?.(root)
   await visitor.add(root, [], count)
@@ -127,11 +123,10 @@ interface Node {
   readonly measured: Promise<TokenCount> | undefined
 }
 
-/** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: TreeWalkOptions['measure']): AsyncGenerator<Node> {
   let pendingNode: Omit<Node, 'isLast'> | undefined
   for await (const { items } of iteratePages((query) => readDirectoryPage(view, uri, query))) {
-    // All nodes of a page are measured concurrently.
+    // The nodes of a page are measured concurrently.
     const nodes = items.map((node) => ({
       node,
       measured: node.mimeType === directoryMimeType ? undefined : measure?.(node),
@@ -153,7 +148,7 @@ function addTotals(totals: TreeTotals, more: TreeTotals | undefined): void {
   totals.isEstimate ||= more.isEstimate
 }
 
-/** Returns a page of a directory. @throws CommandError with advice for a URI that is missing, or is not a directory. */
+/** @throws CommandError with advice for a URI that is missing, or is not a directory */
 export async function readDirectoryPage(
   view: View,
   uri: string,
@@ -165,7 +160,7 @@ export async function readDirectoryPage(
   })
 }
 
-/** Whether the error of {@link readDirectoryPage} says that the directory no longer exists. */
+/** Whether the error of {@link readDirectoryPage} says that the directory does not exist. */
 export function isMissingDirectory(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
@@ -173,16 +168,15 @@ export function isMissingDirectory(error: unknown): boolean {
 const maxDepth = 300
 
 /**
- * Limits the depth, because a server may list a directory in itself.
- *
- * @throws ResourceError `internal` for a directory that is too deep.
+ * A server may list a directory in itself.
+ * @throws ResourceError `internal` for a directory that is too deep
  */
 export function refuseDepth(depth: number): void {
   if (depth > maxDepth)
     throw new ResourceError('internal', `The directories are nested more than ${maxDepth} levels deep.`)
 }
 
-/** Returns the mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
+/** A mount of a single resource gets the metadata from a read. */
 export async function listTreeRoots({
   view,
   mounts,
@@ -191,7 +185,7 @@ export async function listTreeRoots({
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? resourceOfMount(view, root) : root)))
 }
 
-/** Whether a mount may be a single resource, according to its local configuration. Every mount of a server may be one. */
+/** Whether a mount may be a single resource. Of a mount of a server this is not known, so it may be one. */
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config

@@ -5,12 +5,11 @@ import { escapeText } from '../terminal/text.ts'
 import { joinCommand } from './command-line.ts'
 
 /**
- * Loads a configuration. A file that the user named is trusted. In a file that was found in the current folder, the parts that do
- * more than read that folder are left out until the user trusts it (`hikidashi trust`). A missing folder or file of a mount does
- * not make the configuration invalid.
+ * Loads a configuration. A file that the user named is trusted. Of another file, parts that do more than read its
+ * folder are left out until the user trusts it. A mount may lack its folder or file.
  */
 export async function loadLocalConfig(file: string, isNamed: boolean): Promise<LoadResult> {
-  // Loaded here, so that serving a folder does not load the code that reads configurations.
+  // Serving a folder then does not load the code that reads configurations.
   const [{ loadConfig }, { isTrustedConfig }] = await Promise.all([
     import('../../config/load.ts'),
     import('../../config/untrusted.ts'),
@@ -26,7 +25,7 @@ export function trustCommand(file: string): string {
 const maxShown = 5
 const maxLength = 160
 
-/** Returns a sentence about the omitted parts of a configuration and how to allow them; undefined if there are none. */
+/** Returns a sentence about the omitted parts and how to allow them; `undefined` if there are none. */
 export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file'>): string | undefined {
   if (withheld.length === 0) return undefined
   const more = withheld.length > maxShown ? `; and ${withheld.length - maxShown} more` : ''
@@ -34,7 +33,7 @@ export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file
   return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
 }
 
-/** Formats the effects of a part of a configuration, escaped and shortened: `starts the program ./server, reads ../notes`. */
+/** Returns a text such as `starts the program ./server, reads ../notes`, escaped and shortened. */
 export function formatEffects({ effects }: WithheldPart, maxChars = maxLength): string {
   const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
   const text = [...new Set(all)].join(', ')
@@ -52,18 +51,15 @@ const verbs = {
   needs: 'needs',
 } as const
 
-/** Converts a part that is left out to JSON for programs. */
 export function withheldJson({ name, part, effects }: WithheldPart) {
   return { name, part, effects }
 }
 
-/** Message when the trust in a configuration could not be stored. */
 export const trustNotSavedNote =
   'your trust in this configuration could not be stored in the state folder. Name the file with --config, or run: hikidashi trust'
 
 /**
- * Records that the user trusts a configuration that the user named, or that `init` wrote. Resolves to whether it was recorded.
- *
+ * Records that the user trusts a configuration. Resolves to whether this was possible.
  * @param content The bytes that are trusted; by default those in the file.
  */
 export async function saveTrust(file: string, content?: Uint8Array): Promise<boolean> {

@@ -7,34 +7,28 @@ import { commandFailure } from './exit.ts'
 import type { Secrets } from './secrets.ts'
 import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
-/** The outputs of a command: data goes to `out`, everything else to `say`. */
+/** The outputs of a command: data goes to `out`, messages to `say`. */
 export interface Io {
   readonly out: Output
-  /** Prints a message on standard error, without secrets. Control characters are escaped. */
+  /** Prints a message on standard error. Secrets are removed and control characters escaped. */
   say(text: string): void
-  /** Whether standard error is a terminal, so that a person reads the messages. */
   readonly saysToTerminal: boolean
-  /** Secrets that no output may contain. */
   readonly secrets: Secrets
-  /** Lets the processes of other hosts join this one. */
   readonly sharing?: Sharing
 }
 
-/** Access to the clients of other processes. These processes join this one, which serves their clients. */
+/** Access to other processes that join this one. This process serves their clients. */
 export interface Sharing {
-  /** The secret that seals the cursors of lists. A process that takes over from this one gets it too. */
+  /** The secret that seals the cursors of lists. A process that takes over from this one needs the same. */
   readonly cursorSecret: string
-  /** Calls `serve` for every client that joins, and for those that have joined already. */
+  /** Calls `serve` for clients that join, and for those that have joined already. */
   readonly onClient: (serve: (socket: Socket) => void) => void
-  /** Refuses further processes. Those that have joined stay. */
   readonly leave: () => void
   /** The streams of this process's own client, if another process has served it before. */
   readonly own?: { readonly input: Readable; readonly output: Writable }
 }
 
-/** The outputs of the process, with one for the error that ends a command. */
 export interface ProcessIo extends Io {
-  /** Prints an error as `say` does, after `hikidashi:`. */
   complain(text: string): void
 }
 
@@ -42,7 +36,6 @@ export function createIo(secrets: Secrets, sharing?: Sharing): ProcessIo {
   const out = createOutput(process.stdout)
   const saysToTerminal = () => standardError().isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
-  /** Clears the status line before data is written, because both outputs may share the terminal. */
   const clearly: Output['write'] = (data, options) => {
     statusLine.clear()
     return out.write(data, options)
@@ -59,10 +52,8 @@ export function createIo(secrets: Secrets, sharing?: Sharing): ProcessIo {
   }
 }
 
-/** The last line of a terminal, which shows a changing status. It is erased before anything else is written. */
 export type StatusLine = ReturnType<typeof createStatusLine>
 
-/** @param columns Returns the number of columns of the terminal. */
 export function createStatusLine(write: (text: string) => void, columns: () => number) {
   let lastLine = ''
   return {
@@ -80,7 +71,6 @@ export function createStatusLine(write: (text: string) => void, columns: () => n
   }
 }
 
-/** Returns the beginning of a text that fits into a number of columns. */
 function fitting(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const characters = [...text]
@@ -94,7 +84,7 @@ function fitting(text: string, columns: number): string {
 
 let hasListener = false
 
-/** Returns standard error. Node creates the stream at its first use, which takes about a millisecond. */
+/** Node creates the stream at its first use, which takes time. */
 export function standardError(): typeof process.stderr {
   // A failure to write to standard error cannot be reported anywhere.
   if (!hasListener) process.stderr.on('error', () => {})
@@ -102,40 +92,36 @@ export function standardError(): typeof process.stderr {
   return process.stderr
 }
 
-/** The status line of standard error, which all writers of the process share. */
 export const statusLine = createStatusLine(
   (text) => void standardError().write(text),
   // Some terminals report no size.
   () => process.stderr.columns || 80,
 )
 
-/** Writes whole lines to standard error. On a terminal, control characters are escaped, except those of our own colours. */
+/** On a terminal, control characters are escaped, except for the colours of `coloursFor`. */
 export function writeError(text: string): void {
   statusLine.clear()
   const stream = standardError()
   stream.write(stream.isTTY === true ? forTerminal(text, { isStyled: true }) : text)
 }
 
-/** Output for the data of a command. */
 export interface Output {
-  /** Whether the output is a terminal, so that a person reads it rather than a program. */
   readonly isTerminal: boolean
   /**
-   * Writes data. On a terminal, control characters are shown as escapes (`\u001b`), whatever the source of the data; a pipe or a
-   * file gets the bytes unchanged. Waits while the reader is slow. Rejects with {@link outputClosedError} when the reader is gone.
+   * On a terminal, control characters are shown as escapes (`\u001b`); a pipe or a file gets the bytes unchanged.
+   * @throws {@link outputClosedError} when the reader is gone
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void>
 }
 
 interface WriteOptions {
-  /** The text contains colours of `coloursFor`, which stay. All other text in it must have gone through `escapeText`. */
+  /** The text contains colours of `coloursFor`, which stay. */
   readonly isStyled?: boolean
 }
 
-/** The sequences of `coloursFor`: colours and weights (SGR, ECMA-48). They neither move the cursor nor write characters. */
+/** Colours and weights (SGR, ECMA-48). */
 const style = new RegExp(`(${String.fromCharCode(27)}\\[\\d{1,2}(?:;\\d{1,2})?m)`)
 
-/** Makes a text safe for a terminal: control characters are escaped, line ends and tabs stay. */
 function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): string {
   if (!isStyled) return escapeLines(text)
   return text
@@ -144,7 +130,7 @@ function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): str
     .join('')
 }
 
-/** The reader of the output is gone (`| head`): the command ends without an error. */
+/** The reader of the output is gone. A command then ends without an error. */
 export const outputClosedError = new Error('the reader of the output is gone')
 
 /** @param name The output, as the subject of an error. */
@@ -154,7 +140,7 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }, na
     const isGone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
     return isGone ? outputClosedError : ioError('written', name, error)
   }
-  // Keep a listener: without it, a late failure would end the process.
+  // Without a listener, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= reasonOf(error)
   })
@@ -174,7 +160,7 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }, na
   }
 }
 
-/** Writes a JSON array while its items arrive, one a line, so that a long array is never held in memory. */
+/** Writes a JSON array while its items arrive, one a line. */
 export function createJsonArray(output: Output) {
   let empty = true
   return {
@@ -188,14 +174,13 @@ export function createJsonArray(output: Output) {
   }
 }
 
-/** Writes one value as JSON, for programs and people. */
 export async function writeJson(output: Output, value: unknown): Promise<void> {
   await output.write(`${JSON.stringify(value, undefined, 2)}\n`)
 }
 
 const units = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
-/** Formats a number of bytes for people: `0 B`, `1023 B`, `1.5 KiB`, `12 MiB`. */
+/** Formats a number of bytes: `0 B`, `1023 B`, `1.5 KiB`, `12 MiB`. */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   let value = bytes / 1024
@@ -208,27 +193,26 @@ export function formatSize(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
-/** Formats a time, in milliseconds since 1970, in ISO 8601 (UTC), to the second. */
+/** Formats milliseconds since 1970 in ISO 8601 (UTC), to the second. */
 export function formatUtcTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** Converts a resource for `--json`: the time becomes ISO 8601, everything else stays as in the view. */
 export function resourceToJson({ modified, ...facts }: Resource): Readonly<Record<string, unknown>> {
   return modified === undefined ? facts : { ...facts, modified: new Date(modified).toISOString() }
 }
 
-/** Formats a number and a word with a regular plural: `1 mount`, `2 mounts`. */
+/** Formats a number with a regular plural: `1 mount`, `2 mounts`. */
 export function pluralize(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`
 }
 
-/** Formats a number with separators and a word, whose plural may be irregular: `1 entry`, `1,203 entries`. */
+/** Formats a number with separators and a plural: `1 entry`, `1,203 entries`. */
 export function formatCount(number: number, one: string, many: string = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }
 
-/** Opens a file as an output, and truncates it. @throws CommandError when the file cannot be opened. */
+/** Truncates the file. @throws CommandError if the file cannot be opened */
 export function openFileOutput(file: string): Output {
   let descriptor: number
   try {
@@ -239,7 +223,7 @@ export function openFileOutput(file: string): Output {
   return createOutput(createWriteStream(file, { fd: descriptor }), `The file ${file}`)
 }
 
-/** Returns the error for a file or an output that cannot be read or written. It omits the path that Node adds to its messages. */
+/** The message omits the path that Node adds to its messages. */
 export function ioError(what: 'read' | 'written', name: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message.replace(/, \w+(?: '.*')?$/s, '') : String(error)
   return commandFailure(`${name} cannot be ${what}: ${reason}`)

@@ -6,15 +6,12 @@ import { escapeText } from './text.ts'
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 export const logLevels = [...levels, 'silent'] as const
-/** Values of `--log-format`. */
 export const logFormats = ['text', 'json'] as const
 
 export interface LogOptions {
-  /** Events below this level are not written. */
   readonly level: (typeof logLevels)[number]
   readonly format: (typeof logFormats)[number]
   readonly write: (line: string) => void
-  /** Removes secrets from messages and fields, before they are shortened. */
   readonly scrubber?: Scrubber
   readonly now?: () => Date
 }
@@ -23,12 +20,12 @@ export interface LogOptions {
 const maxLine = 8192
 const reserved = new Set(['time', 'level', 'message'])
 
-/** Creates the log of a command, for people: lines of text on standard error, without secrets. */
+/** Creates a log of text lines on standard error, without the known secrets. */
 export function createTextLog({ secrets }: Pick<Io, 'secrets'>, level: LogOptions['level']): Log {
   return createLog({ level, format: 'text', write: writeError, scrubber: secrets })
 }
 
-/** Creates a log that writes one line per event. No text in it can end the line or control the terminal. */
+/** Creates a log of one line per event. */
 export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {
   const least = level === 'silent' ? levels.length : levels.indexOf(level)
   return (at, message, fields = {}) => {
@@ -65,7 +62,9 @@ function cleanerOf(scrubber: Scrubber | undefined): <T extends LogValue>(value: 
   return clean as <T extends LogValue>(value: T) => T
 }
 
-/** Converts a field for the log. An error becomes its message with those of its causes; at level `debug`, also its stack. */
+/**
+ * Converts a field for the log. An error becomes its message and those of its causes; with `detailed`, also its stack.
+ */
 function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, LogValue])[] {
   if (value === undefined) return []
   if (value instanceof Error) {
@@ -95,7 +94,7 @@ function formatLogValue(value: LogValue): string {
   return escapeText(JSON.stringify(value))
 }
 
-/** Formats an event as one line of JSON. If the line is too long, its texts are shortened and its arrays emptied. */
+/** If the line would be too long, its texts are shortened and its arrays emptied. */
 function jsonLine(fields: Readonly<Record<string, LogValue>>): string {
   const line = JSON.stringify(fields)
   if (line.length <= maxLine) return line

@@ -1,24 +1,22 @@
 import { type Io, type StatusLine, statusLine } from './io.ts'
 
-/** Shows progress: on a terminal after the first second, in a line that is erased at the end; elsewhere as whole lines, or not at all. */
 export type Progress = ReturnType<typeof createProgress>
 
 interface ProgressState {
   readonly done?: number
-  /** The total; undefined while it is not known. */
   readonly total?: number | undefined
-  /** Name of the counted items, such as `resources`, or of the current step if nothing is counted. */
+  /** Name of the counted items, such as `resources`, or of the current step. */
   readonly what?: string
 }
 
 export interface ProgressOptions extends ProgressState {
-  /** Formats a number. By default with separators, such as `1,290`. */
+  /** By default with separators, such as `1,290`. */
   readonly format?: (value: number) => string
-  /** Shows progress even if the data goes to the same terminal. This suits commands that print little, and seldom. */
+  /** Shows progress even if the data goes to the same terminal. This suits commands that print little. */
   readonly besideOutput?: boolean
   /**
-   * Writes the progress as a whole line every few seconds, if standard error is not a terminal that can erase a line. By default
-   * no progress is shown there.
+   * Writes a whole line every few seconds if standard error is no terminal that can erase a line. By default no
+   * progress is shown there.
    */
   readonly writeLine?: (text: string) => void
   readonly line?: StatusLine
@@ -26,17 +24,13 @@ export interface ProgressOptions extends ProgressState {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** Delay before the first line, and interval between lines, in milliseconds. */
 const firstDelayMs = 1000
 const intervalMs = 120
-/** Delay before the first whole line, and interval between whole lines, which are not erased. In milliseconds. */
+/** Whole lines are not erased, so they come more slowly. */
 const firstLineDelayMs = 3000
 const lineIntervalMs = 5000
 
-/**
- * @param io If the data goes to the terminal, the person sees it arrive and no progress is shown. If standard error is not a
- *   terminal that can erase a line, progress is written as whole lines, or not at all.
- */
+/** Shows nothing if the data goes to the same terminal, unless `besideOutput` is set. */
 export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}) {
   const { line = statusLine, now = Date.now, env = process.env, format = formatNumber, besideOutput = false } = options
   const isTerminal = io.saysToTerminal && env.TERM !== 'dumb'
@@ -68,19 +62,16 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     if (isTerminal) line.clear()
   }
   return {
-    /** Adds finished items. */
     add: (count: number) => {
       done = (done ?? 0) + count
       tell()
     },
-    /** Sets the number of finished items, their total, and the current step. */
     set: (state: ProgressState) => {
       if (state.done !== undefined) done = state.done
       if ('total' in state) total = state.total
       if (state.what !== undefined) what = state.what
       tell()
     },
-    /** Removes the shown progress. */
     end,
   }
 }
@@ -103,13 +94,12 @@ function formatProgressLine({ done, total, what, format, elapsedMs, turn }: Prog
   if (total === undefined || total <= 0) return `${sign} ${format(done)} ${what} …`
   const part = Math.min(1, done / total)
   const full = Math.round(part * barWidth)
-  // ASCII: the bars of Unicode are as wide as two columns on many terminals in East Asia.
+  // ASCII: the bars of Unicode take two columns on many terminals in East Asia.
   const bar = `[${'='.repeat(Math.max(0, full - 1))}${full > 0 ? '>' : ''}${' '.repeat(barWidth - full)}]`
   const remainingText = done > 0 && part < 1 ? `, ${formatWait((elapsedMs / done) * (total - done))} left` : ''
   return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${remainingText}`
 }
 
-/** Formats the progress as a line of a log: `300 of 1,290 documents indexed …`. */
 function plainLineOf({ done, total, what, format }: Pick<ProgressLine, 'done' | 'total' | 'what' | 'format'>): string {
   const extent = done === undefined ? [] : [total === undefined ? format(done) : `${format(done)} of ${format(total)}`]
   return `${[...extent, what].filter((part) => part !== '').join(' ')} …`
@@ -119,7 +109,7 @@ function formatNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** Formats a time to wait: `8 s`, `3 min`, `2 h`. */
+/** Formats a duration: `8 s`, `3 min`, `2 h`. */
 function formatWait(milliseconds: number): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1000))
   if (seconds < 90) return `${seconds} s`

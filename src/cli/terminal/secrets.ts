@@ -4,12 +4,12 @@ import { decodeIfValid } from '../../core/uri.ts'
 import { findSecretsByRules } from '../../secrets/find.ts'
 import { secretNameStrength } from '../../secrets/keys.ts'
 
-/** The secrets that this process knows. The set grows while a configuration is read; each use removes the secrets known by then. */
+/** Removes the secrets that this process knows. Later calls of `add` add to them. */
 export interface Secrets extends Scrubber {
   add(values: Iterable<string>): void
 }
 
-/** @param collect Returns the secrets that are known from the beginning; called at the first use. */
+/** @param collect Returns the secrets that are known from the beginning. It is called at the first use. */
 export function createSecrets(collect: () => Iterable<string>): Secrets {
   const values = new Set<string>()
   let scrubber: Scrubber | undefined
@@ -25,7 +25,7 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
       for (const value of more) values.add(value)
       scrubber = undefined
     },
-    // Collecting the secrets is slow, so it is skipped for a text that is too short for one.
+    // Collecting the secrets is slow, so it is put off for texts that are too short for one.
     scrub: (text) => (text.length < minSecretLength ? text : current().scrub(text)),
     lacks: (json) => json.every(({ length }) => length < minSecretLength) || current().lacks?.(json) === true,
     scrubBytes: (bytes) => current().scrubBytes(bytes),
@@ -33,17 +33,16 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
   }
 }
 
-/** The secrets that this process knows from its command line and its environment. */
 export function secretsOfProcess(): Secrets {
   return createSecrets(() => [...secretsInArguments(process.argv.slice(2)), ...secretsInEnvironment(process.env)])
 }
 
 /**
- * Returns the secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in other
- * values, such as the password in a URL. Ordinary words are left out: {@link isDistinctSecret}.
+ * Returns values of variables whose names sound secret, and secrets that the detectors find in other values, such as
+ * the password in a URL. Values that are not distinct ({@link isDistinctSecret}) are left out.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  // Several variables often have the same value, such as a file of certificates. Each value is searched once.
+  // Several variables often have the same value, such as a file of certificates.
   const within = new Map<string, readonly string[]>()
   return Object.entries(environment)
     .flatMap(([name, value = '']) => {
@@ -54,7 +53,7 @@ export function secretsInEnvironment(environment: Readonly<Record<string, string
     .filter(isDistinctSecret)
 }
 
-/** Returns the secrets in the words of a command line: those in headers, and those that the detectors find. */
+/** Returns likely secrets in the values of `--header`, and secrets that the detectors find in other words. */
 export function secretsInArguments(words: readonly string[]): readonly string[] {
   return words
     .flatMap((word, at) => {
@@ -68,7 +67,7 @@ const scheme = /^(?:bearer|basic|digest|token|apikey)\s+/i
 
 function secretsInHeader(header: string): readonly string[] {
   const colon = header.indexOf(':')
-  // Without a colon, the header may be only the token.
+  // Without a colon, the header may be a bare token.
   if (colon === -1) return [header, header.replace(/^[\w-]+\s+/, ''), header.split(/\s+/).at(-1) ?? '']
   const value = header.slice(colon + 1).trim()
   const token = value.replace(scheme, '')
@@ -78,19 +77,18 @@ function secretsInHeader(header: string): readonly string[] {
   return isSecret ? [value, token, ...cookies] : secretsWithin(value)
 }
 
-/** Returns the text after the first colon or equals sign: a password after a name. */
 const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
-/** Whether the whole value of a variable is a secret, judged by the variable's name. A URL or the path of a file is not a secret. */
+/** Judged by the variable's name. A URL or the path of a file is not a secret. */
 const isSecretWhole = (name: string, value: string) =>
   secretNameStrength(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
 
 const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
 
-/** Maximum length of a value that is searched for secrets, in characters. */
+/** Maximum length of a text that is searched for secrets, in characters. */
 const maxLength = 65_536
 
-/** Returns the secrets that the detectors find in a text. For the user information of a URL, it returns only the password. */
+/** Of a URL with user information, only the password counts. */
 function secretsWithin(text: string): readonly string[] {
   if (text.length < minSecretLength || text.length > maxLength) return []
   return findSecretsByRules(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
@@ -106,8 +104,8 @@ const algorithm =
   /^(?:hmac[-_]?)?(?:sha|md|hs|rs|es|ps|aes|rsa|ed|utf|base|argon|oauth|ipv|kv|tls|ssl|v)[-_]?\d{1,5}(?:id|i|d)?$/i
 
 /**
- * Whether a value differs from ordinary text. One or two plain words, a small number or the name of an algorithm do not: removing
- * `postgres` everywhere would also remove it from the documentation.
+ * Short plain words, short numbers and names of algorithms are not distinct: removing `postgres` everywhere would also
+ * remove it from documentation.
  */
 export function isDistinctSecret(value: string): boolean {
   const text = value.trim()

@@ -2,18 +2,18 @@ import { lazyPattern } from '../../core/kit/matching.ts'
 import { decodeComponent } from '../../core/uri.ts'
 
 /**
- * Characters that would control a terminal, or hide: control characters, the marks that change the direction of text, line
- * separators, lone surrogates, and characters without width or with a blank shape. Joiners do not count, since scripts and emoji need them.
+ * Characters that could control a terminal or hide text: control characters, marks of direction, line separators, lone
+ * surrogates, and characters that look empty. The joiners of scripts and emoji are not among them.
  */
 const unsafe =
   /[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu
 
-/** Makes text from any source safe to print on one line: unsafe characters are written as escapes (`\u001b`, `\n`). */
+/** Makes text safe to print on one line: unsafe characters are written as escapes (`\u001b`, `\n`). */
 export function escapeText(text: string): string {
   return text.replace(unsafe, escapeCharacter)
 }
 
-/** Makes text from any source safe to print on several lines: line ends and tabs stay, other unsafe characters are escaped. */
+/** Makes text safe to print on several lines: line ends and tabs stay, other unsafe characters are escaped. */
 export function escapeLines(text: string): string {
   return text.replace(unsafe, (character, at: number) => {
     if (character === '\n' || character === '\t') return character
@@ -29,13 +29,9 @@ function escapeCharacter(character: string): string {
   return short[character] ?? (code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`)
 }
 
-/** Matches a text of letters, marks, digits, symbols and punctuation alone. */
 const readable = lazyPattern(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
 
-/**
- * Makes a URI readable for people: escapes of letters, digits and signs beyond ASCII are decoded (`%E6%96%87` becomes `文`),
- * everything else stays. Both spellings name the same resource.
- */
+/** Decodes escapes of letters, digits and signs beyond ASCII: `%E6%96%87` becomes `文`. */
 export function readableUri(uri: string): string {
   return uri.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {
     const decoded = decodeComponent(escaped)
@@ -43,7 +39,7 @@ export function readableUri(uri: string): string {
   })
 }
 
-/** Returns a URI for output: readable for people, unchanged for a program. */
+/** Returns a URI for output. @param toPerson Whether a person reads it, rather than a program. */
 export function displayUri(uri: string, toPerson = true): string {
   return escapeText(toPerson ? readableUri(uri) : uri)
 }
@@ -53,14 +49,13 @@ const wide = lazyPattern(
   String.raw`[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}`,
   'u',
 )
-/** Code points that take no column: combining marks, joiners, the second and third part of a Hangul syllable. */
+/** Code points that take no column, such as combining marks and joiners. */
 const none = lazyPattern(String.raw`[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]`, 'u')
-/** Skin tones, which colour the emoji before them and take no column. */
 const modifier = lazyPattern(String.raw`\p{Emoji_Modifier}`, 'u')
 const joiner = 0x200d
 const emojiStyle = 0xfe0f
 
-/** Returns the number of columns that a text without control characters takes in a terminal. */
+/** Returns the columns that a text without control characters takes in a terminal. */
 export function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
@@ -86,19 +81,21 @@ export function displayWidth(text: string): number {
   return width
 }
 
-/** Pads a text with spaces to a width in columns. `side`: the side of the text. A wider text stays unchanged. */
+/**
+ * @param width In columns. A wider text stays unchanged.
+ * @param side The side on which the text is.
+ */
 export function padDisplay(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - displayWidth(text)))
   return side === 'left' ? text + space : space + text
 }
 
-/** Maximum width of a column, in columns of the terminal. A wider cell does not widen its column. */
+/** In columns of the terminal. A wider cell does not widen its column. */
 const maxColumnWidth = 60
 
 /**
- * Creates a function that lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only grow. The last
- * cell of a row is not padded, and empty cells at the end of a row are left out.
- *
+ * Creates a function that lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only
+ * grow.
  * @param right The indexes of the right-aligned columns.
  */
 export function createColumns(right: readonly number[] = []): (rows: readonly (readonly string[])[]) => string {
@@ -125,14 +122,12 @@ const codes = {
   red: ['31', '39'],
   green: ['32', '39'],
   yellow: ['33', '39'],
-  /** Style of the words that match a search. */
   mark: ['1;33', '22;39'],
 } as const
 
-/** Styles of a terminal. Without colours, each returns the text unchanged. */
 export type Colours = Readonly<Record<keyof typeof codes, (text: string) => string>>
 
-/** Returns the styles for an output. Styled texts must have gone through `escapeText` before. */
+/** Styled texts must have gone through `escapeText` before. */
 export function coloursFor(isTerminal: boolean, env: NodeJS.ProcessEnv = process.env): Colours {
   const isOn = isColourful(isTerminal, env)
   const paint = (name: keyof Colours) => (text: string) => {
@@ -150,8 +145,8 @@ export function coloursFor(isTerminal: boolean, env: NodeJS.ProcessEnv = process
 }
 
 /**
- * Whether an output is coloured. A terminal is coloured unless `NO_COLOR` is not empty (https://no-color.org) or `TERM` is
- * `dumb`. `FORCE_COLOR` overrides this, also for pipes: `0` or `false` means never, any other value always, as in Node itself.
+ * A terminal is coloured unless `NO_COLOR` is not empty (https://no-color.org) or `TERM` is `dumb`. `FORCE_COLOR`
+ * overrides this, also for pipes: `0` or `false` turns colours off, any other value on.
  */
 export function isColourful(isTerminal: boolean, env: NodeJS.ProcessEnv = process.env): boolean {
   const { FORCE_COLOR, NO_COLOR, TERM } = env

@@ -22,9 +22,8 @@ import { readResourceText, searchMountsOf } from '../search-mounts.ts'
 import type { CheckReporter } from './findings.ts'
 
 /**
- * Opens each mount, checks its answers, and watches it for a moment. Then checks the access of clients and, if all is well, the index.
- *
- * @param lacking Addresses of the mounts that are skipped, because something that they need is missing, such as a secret.
+ * Opens and checks the mounts, then the access of clients and, if all is well, the index.
+ * @param lacking Addresses of mounts to skip, because something that they need is missing, such as a secret.
  */
 export async function checkMounts(
   here: CheckContext,
@@ -87,7 +86,6 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckContext)
   return okResult(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
-/** Checks whether a mount notifies of its changes, and whether it may miss some. */
 async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckContext): Promise<CheckResult> {
   const { config, address } = planned
   if (mount.provider.watch === undefined) {
@@ -135,10 +133,9 @@ async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean
   )
 }
 
-/** Watches a mount, and resolves to the reason if the watch is degraded. */
 async function findWatchDegradation(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
-  // The catalog needs no access rules for this, and must not close the provider, which the opener of the mount closes.
+  // The opener of the mount closes the provider, so the catalog must not.
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
   const subscription = catalog.view({ id: 'hikidashi-doctor', roles: [] }).subscribe?.(() => {})
   try {
@@ -151,19 +148,17 @@ async function findWatchDegradation(mount: Mount): Promise<Degradation | undefin
   }
 }
 
-/** Returns the maximum number of folders that a user may watch on Linux. */
 async function inotifyWatches(): Promise<number | undefined> {
   const text = await readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const number = Number.parseInt(text, 10)
   return Number.isNaN(number) ? undefined : number
 }
 
-/** Returns the addresses of the mounts that need the store. */
 export function mountsNeedingStore({ mounts }: CheckContext): readonly string[] {
   return mounts.filter(({ config }) => mountSource(config).keeps === true).map(({ address }) => address)
 }
 
-/** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
+/** Resolves to whether the mounts that need the store can be opened. */
 export async function checkStore(
   here: CheckContext,
   store: LazyStore | undefined,
@@ -208,7 +203,6 @@ export async function checkStore(
   }
 }
 
-/** Returns what to do about a store in a file that cannot be used. */
 function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): string {
   switch (fault ?? reason) {
     case 'platform':
@@ -224,13 +218,16 @@ function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): 
   }
 }
 
-/** @throws the system error if no folder can be made in a folder. `access` does not tell: a folder of /proc seems writable, and is not. */
+/**
+ * A folder of /proc seems writable to `access`, and is not. @throws the system error if no folder can be made in
+ * `folder`
+ */
 async function tryFolder(folder: string): Promise<void> {
   await rmdir(await mkdtemp(join(folder, '.hikidashi-')))
 }
 
 async function faultOfFile(file: string): Promise<string | undefined> {
-  // Opening the store creates missing folders, so check the nearest folder that exists.
+  // Opening the store creates missing folders, so the nearest folder that exists counts.
   for (let path = file; ; path = dirname(path)) {
     const code = await (path === file ? access(path, constants.W_OK) : tryFolder(path)).then(
       () => undefined,
@@ -248,7 +245,6 @@ async function readFileSize(file: string): Promise<number | undefined> {
   )
 }
 
-/** Reports how far each search has indexed its mounts. */
 async function checkIndex(
   { local, mounts, log, secrets, withConfig }: CheckContext,
   findings: CheckReporter,
@@ -283,7 +279,6 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
   return `; ${address} ${state === 'comparing' ? `is being compared${far}` : state}`
 }
 
-/** The facts that all checks of a configuration share. */
 export interface CheckContext {
   readonly local: LocalSetUp
   readonly mounts: readonly PlannedMount[]

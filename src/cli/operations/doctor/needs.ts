@@ -14,17 +14,14 @@ import { ownPackage } from '../publish/manifest.ts'
 import type { CheckReporter } from './findings.ts'
 import type { CheckContext } from './mounts.ts'
 
-/** Facts of the machine that a test may replace. */
 interface MachineFacts {
   readonly version?: string
   readonly now?: number
   readonly platform?: NodeJS.Platform
 }
 
-/** The versions of Node with which continuous integration tests every change. */
 const testedVersions = '20.19, 22, 24 and 26'
 
-/** Checks the version of Node, the system and the clock. */
 export async function checkMachine(
   { tell }: CheckReporter,
   { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
@@ -43,14 +40,13 @@ export async function checkMachine(
     tell('system', warningResult(weaker, 'Serve only folders and databases that you trust (docs/security.md).'))
   }
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
-  // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
+  // File systems of other machines, and a wrong daylight saving time, may differ by one hour.
   if (now > installed - 3_600_000) return tell('clock', okResult(formatUtcTime(now)))
   const late = `The clock of this machine is wrong: it shows ${formatUtcTime(now)}, before hikidashi was installed. Tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failedResult(late, set))
 }
 
-/** Whether a version is in a range such as `^20.19.0 || >=22.3.0`. */
 function isWithin(version: string, range: string): boolean {
   return range.split(' || ').some((part) => {
     const [, sign, least = ''] = /^(\^|>=)(.*)$/.exec(part) ?? []
@@ -59,7 +55,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** Checks whether the secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack one. */
+/** Resolves to the addresses of mounts that lack a secret. */
 export async function checkSecrets(
   { local: { config }, positionOf }: CheckContext,
   { tell, doing }: CheckReporter,
@@ -113,7 +109,7 @@ async function isReadByOthers(file: string): Promise<boolean> {
   return (mode & 0o077) !== 0
 }
 
-/** Checks the programs that mounts start. Resolves to the addresses of the mounts that lack one. */
+/** Resolves to the addresses of mounts that lack a program. */
 export async function checkPrograms(
   { mounts, positionOf }: CheckContext,
   { tell }: CheckReporter,
@@ -137,7 +133,6 @@ export async function checkPrograms(
   return lacking
 }
 
-/** Reports the folders whose git history is not served, because there is no git. */
 export function reportMissingGit({ local: { withoutGit = [] } }: CheckContext, { tell }: CheckReporter): void {
   const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
   for (const folder of withoutGit)
@@ -147,7 +142,7 @@ export function reportMissingGit({ local: { withoutGit = [] } }: CheckContext, {
     )
 }
 
-/** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */
+/** Without `tesseract` and its languages a mount opens, but its scans are not read. */
 export async function checkOcr({ mounts, positionOf }: CheckContext, { tell, doing }: CheckReporter): Promise<void> {
   const asking = mounts.flatMap(({ address, config }) => {
     const languages = ocrLanguagesIn(config)
@@ -185,7 +180,7 @@ function ocrLanguagesIn(config: object): readonly string[] | undefined {
   return isObject(ocr) && Array.isArray(ocr.languages) ? ocr.languages.map(String) : undefined
 }
 
-/** Returns the command that installs `tesseract` and languages. Debian has a package for each language. */
+/** Debian has a package for each language. */
 function installOf(packages: readonly string[]): string {
   if (process.platform === 'linux') return `sudo apt install ${packages.join(' ')}`
   return process.platform === 'darwin'

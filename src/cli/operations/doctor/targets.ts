@@ -21,13 +21,13 @@ import type { CheckReporter } from './findings.ts'
 import { type CheckContext, checkMounts, checkStore, mountsNeedingStore } from './mounts.ts'
 import { checkOcr, checkPrograms, checkSecrets, reportMissingGit } from './needs.ts'
 
-/** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
 const timeoutMs = 15_000
 const maxBytes = 10 * 1024 * 1024
-/** Tolerated difference of the clocks, in milliseconds. */
 const maxSkewMs = 60_000
 
-/** Checks a server as a strict client would; over HTTP also its clock, and on this machine whether it refuses requests of web sites. */
+/**
+ * Checks a server as a strict client would; over HTTP also its clock, and on this machine its guard against web sites.
+ */
 export async function checkServer(
   options: SourceOptions,
   { tell, doing }: CheckReporter,
@@ -52,8 +52,8 @@ export async function checkServer(
 }
 
 /**
- * Checks whether a server on this machine accepts requests that a web page sends to a name that resolves to this machine (DNS
- * rebinding). If it does, any open web page can read all its resources.
+ * A web page can send requests to a name that resolves to this machine (DNS rebinding). Unless the server refuses them,
+ * the page can read its resources.
  */
 async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   if (!URL.canParse(url)) return
@@ -69,7 +69,7 @@ async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   tell('guard', warningResult(finding, fix))
 }
 
-/** Returns the HTTP status of the answer to `initialize` with given headers; `undefined` if there is no answer. */
+/** Sends `initialize` with the given headers. Returns `undefined` if there is no answer. */
 function statusFor(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   return new Promise((resolve) => {
@@ -100,12 +100,11 @@ async function checkClock(url: string, tell: ReportCheck): Promise<void> {
   }
 }
 
-/** Returns the origin and path of a URL, without the parts that often contain secrets: user, password and query. */
+/** User, password and query are left out, because they often contain secrets. */
 function shownUrl(url: string): string {
   return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
 }
 
-/** Checks the local configuration: the file itself, what its mounts need, each mount, and HTTP with its tokens. */
 export async function checkLocal(
   options: { readonly config?: string; readonly limit: number },
   findings: CheckReporter,
@@ -173,7 +172,7 @@ function tellProblems(problems: readonly ConfigProblem[], { tell }: CheckReporte
   }
 }
 
-/** Plans the local mounts. Reports a CommandError as a failed check, and returns undefined. */
+/** Reports a CommandError as a failed check, and returns `undefined`. */
 async function plan(
   config: string | undefined,
   secrets: Secrets,
@@ -189,7 +188,6 @@ async function plan(
   }
 }
 
-/** Returns a function that describes the position of a key in the configuration. */
 async function positionsIn(file: string | undefined): Promise<CheckContext['positionOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
@@ -198,7 +196,6 @@ async function positionsIn(file: string | undefined): Promise<CheckContext['posi
   return (path) => `${displayPath}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
 }
 
-/** Checks whether the configuration can be served over HTTP, and to whom. */
 async function checkHttp(here: CheckContext, findings: CheckReporter): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)

@@ -4,17 +4,14 @@ import { createRelaySession } from './session.ts'
 import { connectToSocket, joinTimings, listenOnSocket, makePrivateFolder, removeStale } from './socket.ts'
 import { socketPathOf } from './socket-path.ts'
 
-/** Number of attempts while other processes make or remove the socket at the same path, and pause between them in milliseconds. */
+/** Attempts while other processes make or remove the socket at the same path. */
 const trial = { times: 40, pauseMs: 25 }
 
 /**
- * Joins a process that serves the same to another host, or lets other processes join this one (`serve --stdio`). Processes serve the same
- * if they have the same program, arguments, configuration and rights, and the same values of the variables that a server reads. This
- * module loads little code, because a process that joins only passes on messages.
- *
- * Resolves to `served` when another process has served the client to its end. Else this process serves: alone for `undefined`, or as
- * the returned `Sharing` says.
- *
+ * Joins a process that serves the same to another host, or lets other processes join this one (`serve --stdio`).
+ * Processes serve the same if {@link socketPathOf} is the same for them.
+ * Resolves to `served` when another process has served the client to its end. Else this process serves: alone for
+ * `undefined`, or as the returned `Sharing` says.
  * @param words The command line: `serve` and its arguments.
  */
 export async function joinServer(words: readonly string[]): Promise<Sharing | 'served' | undefined> {
@@ -44,7 +41,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
   return alone()
 }
 
-/** Logs which process serves the client, because the events of the client are in the log of that process. */
+/** The events of the client are in the log of the process that serves it. */
 function tellJoined(words: readonly string[], pid: number): void {
   const valuesOf = (name: string) =>
     words

@@ -1,11 +1,10 @@
-/** A JSON-RPC message that is passed on between a client and the server that it has joined. */
 export interface PassedMessage {
   readonly id?: string | number | null
   readonly method?: string
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the message in a line, or all messages of a batch; none for a text that is not JSON. */
+/** Returns the message in a line, or the messages of a batch; none for a text that is not JSON. */
 export function parseMessages(line: string): readonly PassedMessage[] {
   try {
     const value: unknown = JSON.parse(line)

@@ -5,17 +5,19 @@ import { createStreamWriter, readLines, resumedMethod } from '../../../server/st
 import { type PassedMessage, parseMessages } from './messages.ts'
 import { connectToSocket, type GreetedConnection, joinTimings } from './socket.ts'
 
-/** Maximum length of a message from the server and from the client, in bytes. A server has the same limit for its clients. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
-/** When this number of servers have ended during a request, the request gets an error and is not sent again: it may be the cause. */
+/**
+ * After this number of servers have ended during a request, the request gets an error and is not sent again: it may be
+ * the cause.
+ */
 const maxServers = 2
 
-/** Keeps the requests of a client that have no answer yet, by the JSON of their ids. */
+/** Keeps requests without an answer, by the JSON of their ids. */
 function createRequests() {
   const pending = new Map<string, string>()
-  /** The number of servers that each request was sent to, by its id. */
+  /** The number of servers that a request was sent to, by its id. */
   const sent = new Map<string, number>()
-  /** The ids of the streams of changes (2026-07-28) that a server has confirmed. */
+  /** The ids of streams of changes (2026-07-28) that a server has confirmed. */
   const confirmed = new Set<string>()
   const send = (id: string): void => void sent.set(id, (sent.get(id) ?? 0) + 1)
   const forget = (id: string): void => {
@@ -26,7 +28,7 @@ function createRequests() {
   /** Returns the answer to a request whose server has ended; `undefined` if the request is sent to another server. */
   const lastAnswer = (key: string): object | undefined => {
     const servers = sent.get(key) ?? 0
-    // Changes may have been missed. The end of the stream makes the client open another one, and read again what it follows.
+    // Changes may have been missed. When the stream ends, a client opens another one, and reads again what it follows.
     if (confirmed.has(key)) return { result: { resultType: 'complete', _meta: { [streamKey]: JSON.parse(key) } } }
     if (servers > 0 && callsOtherTool(pending.get(key) ?? '')) return { error: unknownEffect }
     return servers >= maxServers ? { error: repeatedEnd } : undefined
@@ -34,10 +36,10 @@ function createRequests() {
   return { pending, confirmed, send, forget, lastAnswer }
 }
 
-/** Keeps the messages that set up a session, to send them to another server: initialization, log level, open subscriptions. */
+/** Keeps the messages that set up a session, for another server: initialization, log level, open subscriptions. */
 function createOpening() {
   const lines = new Map<string, string>()
-  /** The ids of requests that were sent again only to set up another server. The client already has their answers. */
+  /** The ids of requests that were sent again to set up another server. The client already has their answers. */
   const repeated = new Set<string>()
   return {
     take: ({ method = '', params }: PassedMessage, line: string): void => {
@@ -59,7 +61,10 @@ function createOpening() {
   }
 }
 
-/** Closes the socket of a server that stops greeting new connections while its client waits. `end` returns whether this has happened. */
+/**
+ * Closes the socket of a server that stops greeting new connections while its client waits. `end` returns whether this
+ * has happened.
+ */
 function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   let isStuck = false
   const timer = setInterval(async () => {
@@ -79,7 +84,7 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   }
 }
 
-/** Creates the session of a client, which continues with another server when its server has ended. */
+/** The session of a client, which continues with another server when its server has ended. */
 export function createRelaySession() {
   const writer = createStreamWriter(process.stdout)
   const stop = new AbortController()
@@ -89,7 +94,6 @@ export function createRelaySession() {
   const requests = createRequests()
   const { pending, confirmed, forget } = requests
   let hasEnded = false
-  /** The server that gets the messages of the client; undefined while there is none. */
   let server: Writable | undefined
   let cursorSecret = ''
   const flow = createAutoResetEvent()
@@ -107,7 +111,6 @@ export function createRelaySession() {
     }
     server?.write(`${line}\n`)
   }
-  /** Waits while the server takes messages more slowly than the client sends them. */
   const drained = async () => {
     while (server?.writableNeedDrain === true && !server.destroyed) await flow.wait()
   }
@@ -142,9 +145,8 @@ export function createRelaySession() {
     server = to
     if (hasEnded) tell()
   }
-  /** Passes a message of the server on to the client, except an answer that the client already has. */
   const give = async (line: Uint8Array): Promise<void> => {
-    // Only the beginning is decoded, because the text of a large answer would take much memory.
+    // Decoding the whole text of a large answer would take much memory.
     const head = decodeUtf8(line.subarray(0, maxHeadBytes))
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
@@ -164,11 +166,11 @@ export function createRelaySession() {
   }
 
   return {
-    /** The secret of the last server. The next server needs it to open the cursors that the client has. */
+    /** The secret of the last server, with which another server can open the cursors that the client has. */
     cursorSecret: () => cursorSecret,
     /**
-     * Passes messages between the client and a server until one of them ends. Resolves to `served` if the client ended, `lost` if the server
-     * ended first, and `stuck` if it stops greeting new connections while the client waits.
+     * Passes messages on until one side ends. Resolves to `served` if the client is done, `stuck` if the server stops
+     * greeting new connections while the client waits, and `lost` if the server has ended.
      */
     relay: async (greeted: GreetedConnection, path: string): Promise<'served' | 'lost' | 'stuck'> => {
       const { socket } = greeted
@@ -198,7 +200,6 @@ export function createRelaySession() {
   }
 }
 
-/** Number of bytes at the beginning of a message that are decoded to tell its kind. */
 const maxHeadBytes = 1024
 const newline = Buffer.from('\n')
 
@@ -224,13 +225,11 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 }
 
-/** The tools of hikidashi that only read. */
 const readingTools = new Set([
   ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
   ...['browse', 'assemble_context', 'what_changed', 'search', 'fetch'],
 ])
 
-/** Whether a message calls a tool that may change something, such as one of a mounted server. */
 function callsOtherTool(line: string): boolean {
   return parseMessages(line).some(
     ({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)),

@@ -7,12 +7,15 @@ const fs = process.getBuiltinModule('node:fs')
 /** The options with which a server can be shared, and those of them that take a value. */
 const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
 const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
-/** Maximum length of the path of a socket in bytes: that of macOS, which has the shortest. */
+/** In bytes. macOS has the shortest limit. */
 const maxPathBytes = 103
-/** The largest configuration that is compared, in bytes. */
+/** Larger configurations are not compared. In bytes. */
 const maxConfigBytes = 1024 * 1024
 
-/** Returns the path of the socket for a command line; `undefined` if its server cannot be shared. {@link socketPathsOf} finds it. */
+/**
+ * Returns the path of the socket for a command line; `undefined` if its server cannot be shared. Command lines with the
+ * same path serve the same.
+ */
 export function socketPathOf(words: readonly string[]): string | undefined {
   const folders: string[] = []
   const rest: string[] = []
@@ -25,7 +28,7 @@ export function socketPathOf(words: readonly string[]): string | undefined {
     else if (name === '--config') config = resolve(value ?? words[++at] ?? '')
     else rest.push(name, valued.has(name) ? (value ?? words[++at] ?? '') : '')
   }
-  // A named pipe of Windows cannot be limited to its user with Node.
+  // Node cannot limit a named pipe of Windows to its user.
   if (!rest.includes('--stdio') || process.platform === 'win32') return undefined
   const configFile = folders.length === 0 && fs.existsSync(defaultConfigName) ? resolve(defaultConfigName) : undefined
   const file = config ?? configFile
@@ -60,7 +63,9 @@ export function socketPathOf(words: readonly string[]): string | undefined {
   }
 }
 
-/** Returns the paths of all sockets for a configuration, or for a folder without one, the newest first. Some may be stale. */
+/**
+ * Returns the paths of sockets for a configuration, or for a folder without one, the newest first. Some may be stale.
+ */
 export function socketPathsOf(path: string): readonly string[] {
   const run = join(stateFolder(), 'run')
   try {
@@ -72,24 +77,24 @@ export function socketPathsOf(path: string): readonly string[] {
   }
 }
 
-/** Facts that identify the program and the Node that runs it. Another version of the program is another file. */
+/** Another version of the program is another file. */
 function programFacts(): readonly unknown[] {
   const main = fs.realpathSync(process.argv[1] ?? '')
   const { ino, mtimeMs, size } = fs.statSync(main)
   return [main, ino, mtimeMs, size, process.version, process.execPath, process.execArgv]
 }
 
-/** Returns both spellings of the current folder if the shell spells it differently, because URIs may have either one. */
+/** If the shell spells the current folder differently, URIs may have either spelling. */
 function spelledFolder(): readonly string[] {
   const { PWD: shellFolder } = process.env
   const cwd = process.cwd()
   return shellFolder === undefined || shellFolder === cwd ? [] : [shellFolder, cwd]
 }
 
-/** The variables that every server depends on, also without a configuration. */
+/** Variables that a server may depend on without a configuration. */
 const common =
   /^(?:HOME|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
-/** Further variables that matter only with a configuration, because some sources use them. */
+/** Variables that some sources of a configuration use. */
 const configured =
   /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|PATH|SHELL|TERM|USER)$|_PROXY$/i
 
@@ -100,18 +105,18 @@ function variablesOf(pattern: RegExp): readonly unknown[] {
     .sort()
 }
 
-/** The folders of the PATH with `git` and `tesseract`. The whole PATH would differ, because hosts add folders of their own to it. */
+/** The whole PATH would differ between hosts, which add folders of their own to it. */
 function programsHere(): readonly unknown[] {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
   return ['git', 'tesseract'].map((name) => folders.find((folder) => fs.existsSync(join(folder, name))))
 }
 
-/** Returns the folders of a PATH without those that npm adds, which depend on the current folder. */
+/** npm adds folders that depend on the current folder. */
 function foreignFolders(path: string): readonly string[] {
   return path.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$|[\\/]node-gyp-bin$/.test(folder))
 }
 
-/** Facts that differ between processes that may see different files: in a container or a sandbox, or with other rights. */
+/** Processes in a container or a sandbox, or with other rights, may see different files. */
 function rights(): readonly unknown[] {
   const { dev, ino } = fs.statSync('/')
   const place = [process.getBuiltinModule('node:os').hostname(), dev, ino, process.getgroups?.()]
@@ -121,7 +126,9 @@ function rights(): readonly unknown[] {
   return [...place, ...spaces, status.match(/^(?:Uid|Gid|CapEff|NoNewPrivs|Seccomp):.*$/gm)]
 }
 
-/** Returns all that a configuration depends on; `undefined` if it is too large, has an audit log, or names the environment of the host. */
+/**
+ * Returns `undefined` for a configuration that is too large, has an audit log, or names the environment of the host.
+ */
 function settingsOf(file: string): readonly unknown[] | undefined {
   if (fs.statSync(file).size > maxConfigBytes) return undefined
   const text = fs.readFileSync(file, 'utf8')

@@ -5,21 +5,22 @@ import { parseMessages } from './messages.ts'
 
 const fs = process.getBuiltinModule('node:fs')
 
-/** Time-out of a greeting, at the start and while a client waits, and interval of checks while a client waits, in milliseconds. */
+/** Time-outs of a greeting, at the start and while a client waits, and the interval of checks meanwhile. */
 export const joinTimings = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
 
-/** A connection to a server that has greeted. */
 export interface GreetedConnection {
   readonly socket: Socket
-  /** The secret with which the server seals the cursors of its lists. */
   readonly cursorSecret: string
   readonly pid: number
 }
 
-/** Why no server was reached. `gone`: nobody listens at the socket. `unusable`: the listener sends no greeting, or refuses this user. */
+/** `gone`: nobody listens at the socket. `unusable`: the listener sends no greeting, or refuses this user. */
 type Unreached = 'gone' | 'unusable'
 
-/** Connects to a socket, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped process. */
+/**
+ * Connects, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped
+ * process.
+ */
 export function connectToSocket(path: string, timeoutMs: number): Promise<GreetedConnection | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
   return new Promise((resolve) => {
@@ -51,7 +52,7 @@ export function connectToSocket(path: string, timeoutMs: number): Promise<Greete
   })
 }
 
-/** Makes the folder of the sockets. Returns whether only this user may enter it. */
+/** Makes the folder of the sockets. Returns whether it belongs to this user alone. */
 export function makePrivateFolder(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)
@@ -62,7 +63,10 @@ export function makePrivateFolder(folder: string): boolean {
   }
 }
 
-/** Listens at a path, and greets each client. Resolves to `taken` if a socket is there, and to `undefined` if none can be made there. */
+/**
+ * Listens at a path, and greets clients. Resolves to `taken` if a socket is there, and to `undefined` if none can be
+ * made there.
+ */
 export async function listenOnSocket(
   path: string,
   cursorSecret = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
@@ -83,7 +87,7 @@ export async function listenOnSocket(
   if (failure !== undefined) return failure === 'EADDRINUSE' ? 'taken' : undefined
   fs.chmodSync(path, 0o600)
   server.on('error', () => {})
-  // The listening socket does not keep this process alive: only its own client does.
+  // The client of this process, and not the listening socket, keeps it alive.
   server.unref()
   const own = socketIdentity(path)
   const isOwn = () => own !== undefined && socketIdentity(path) === own
@@ -100,15 +104,15 @@ export async function listenOnSocket(
     leave: () => {
       process.off('exit', remove)
       serve = (socket) => socket.destroy()
-      // Closing also removes the file at the path, which may be the socket of another process by now.
+      // Closing removes the file at the path, which may be the socket of another process by now.
       if (isOwn()) server.close()
     },
   }
 }
 
 /**
- * Returns a text that tells a socket from a later one at the same path; undefined if there is none, or if the folder cannot be read. The
- * inode alone does not suffice, because a file system soon reuses it.
+ * Returns a text that tells a socket from a later one at the same path. A file system soon reuses inodes, so the inode
+ * alone does not suffice.
  */
 function socketIdentity(path: string): string | undefined {
   try {
@@ -119,7 +123,6 @@ function socketIdentity(path: string): string | undefined {
   }
 }
 
-/** Removes a socket at which nobody listens. */
 export function removeStale(path: string): void {
   const stale = socketIdentity(path)
   if (stale === undefined) return

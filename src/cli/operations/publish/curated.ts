@@ -10,7 +10,6 @@ import { secretSourcesIn } from '../../../schema/values.ts'
 import { findSecretsByRules } from '../../../secrets/find.ts'
 import { commandFailure } from '../../terminal/exit.ts'
 
-/** A configuration as a bundle contains it. */
 export interface BundledConfig {
   readonly text: string
   /** The name of the server; the name of the file if it has none. */
@@ -25,11 +24,10 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
 
 /**
  * Reads a configuration that is to be served on the machines of others.
- *
- * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
+ * @throws CommandError if it is faulty, holds a secret, or needs something of this machine
  */
 export async function readBundledConfig(file: string, text: string): Promise<BundledConfig> {
-  // The secrets of the people who install the bundle are not known here, so each variable gets a placeholder.
+  // The secrets of the people who install the bundle are not known here, so variables get placeholders.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loadResult = await loadConfig(file, { env, admitsAbsent: true })
   if ('problems' in loadResult) throw commandFailure(loadResult.problems.map(formatConfigProblem).join('\n'))
@@ -57,7 +55,6 @@ export async function readBundledConfig(file: string, text: string): Promise<Bun
   }
 }
 
-/** Returns a message for each reason why a mount does not work on another machine. */
 function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): readonly string[] {
   if (sourceNamed(mount.provider) === undefined)
     return [`${address} uses a source of your own, and its code would not be in the bundle. Leave the mount out.`]

@@ -5,16 +5,15 @@ import type { JsonObject } from '../../../core/tool.ts'
 import { usageError } from '../../terminal/exit.ts'
 import type { BundledConfig } from './curated.ts'
 
-/** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
+/** From github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
 const manifestVersion = '0.4'
 
-/** Path of the configuration in a bundle. */
+/** Path in a bundle, as are {@link localePath} and {@link iconPath}. */
 export const bundledConfigPath = 'hikidashi.json'
 
-/** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
-/** Path of the icon in a bundle: a PNG of 512 × 512 pixels, as hosts require. */
+/** A PNG of 512 × 512 pixels. */
 export const iconPath = 'icon.png'
 
 /** The operating systems that a manifest can contain, by their names in Node. */
@@ -22,11 +21,10 @@ export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 
 
 export interface BundleOptions {
   readonly author: string
-  /** The operating systems that the bundle supports. A manifest cannot restrict the processor. */
+  /** A manifest cannot restrict the processor. */
   readonly platforms: readonly NodeJS.Platform[]
-  /** The configuration that the bundle serves. Without one, it serves folders that the host asks its user for. */
+  /** Without a configuration, the bundle serves folders that the host asks its user for. */
   readonly curated?: BundledConfig
-  /** Whether the host asks for folders beside the configuration, too. */
   readonly folders?: boolean
 }
 
@@ -106,21 +104,19 @@ function describeBundle({ name, mounts }: BundledConfig): JsonObject {
   }
 }
 
-/** Description of this package in one sentence. The registry allows 100 characters. */
+/** The registry allows 100 characters. */
 const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'
 
 const longDescription = `Serves the folders that you choose, to be attached to a conversation as resources, or found and read by tools.
 
 It only reads. Files that a \`.gitignore\` names, keys, \`.env\` files and folders of dependencies are left out. Text in Shift_JIS and other encodings is decoded.`
 
-/** The texts of a bundle without a configuration. */
 const describedFolders = {
   description: shortDescription,
   long_description: longDescription,
   localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },
 }
 
-/** The texts of the manifest in other languages, by language. */
 export const localizedTexts: Readonly<Record<string, JsonObject>> = {
   ja: {
     display_name: 'hikidashi（引き出し）',
@@ -132,7 +128,6 @@ export const localizedTexts: Readonly<Record<string, JsonObject>> = {
   },
 }
 
-/** Facts of this package from its package.json. */
 export interface OwnPackage {
   readonly name: string
   readonly version: string
@@ -142,11 +137,9 @@ export interface OwnPackage {
   readonly author?: string
   readonly homepage?: string
   readonly repository?: string | { readonly url: string; readonly directory?: string }
-  /** The name of this package in the registry of MCP servers. */
   readonly mcpName?: string
 }
 
-/** Returns the folder of this package, without symbolic links. */
 export function packageFolder(): string {
   return realpathSync(fileURLToPath(new URL('../../../../', import.meta.url)))
 }
@@ -155,7 +148,7 @@ export function ownPackage(): OwnPackage {
   return JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')) as OwnPackage
 }
 
-/** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
+/** From github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
 /** Facts that package.json lacks, or that replace its facts. */
@@ -165,11 +158,12 @@ export interface ServerJsonOptions {
   readonly description?: string
   readonly title?: string
   readonly website?: string
-  /** Public URLs of the server, if any. */
   readonly remotes?: readonly string[]
 }
 
-/** Returns the server.json of this package for the registry of MCP servers. @throws CommandError for values that the registry refuses. */
+/**
+ * Returns the server.json for the registry of MCP servers. @throws CommandError for values that the registry refuses
+ */
 export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObject {
   const name = nameFor(own, options.name)
   const { description = shortDescription, title = 'hikidashi', website = own.homepage, remotes = [] } = options
@@ -228,7 +222,6 @@ function nameFor({ mcpName }: OwnPackage, optionName: string | undefined): strin
   return name
 }
 
-/** The names that the registry has for hosts of repositories. */
 const sources: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' }
 
 function repositoryFor({ repository }: OwnPackage, option: string | undefined): JsonObject | undefined {

@@ -8,23 +8,19 @@ import type { JsonObject } from '../../../core/tool.ts'
 import { commandFailure } from '../../terminal/exit.ts'
 import { bundledConfigPath, iconPath, localePath, localizedTexts } from './manifest.ts'
 
-/** The modification time of all files in a bundle, so that the same installation makes the same bundle. */
+/** A fixed time, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
 const mode = 0o100644
 
-/** Files of this package that are needed at run time. */
 const ownParts = ['package.json', 'LICENSE', 'dist']
 
-/** Matches the path of a build of SQLite (scripts/vendored.ts). The group is its platform. */
+/** Path of a build of SQLite (scripts/vendored.ts). The group is its platform. */
 const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
 
 /**
- * Writes a bundle for hosts that install MCP servers from a file (.mcpb): a package with its dependencies, and a manifest. The file
- * is replaced atomically.
- *
+ * Writes a bundle for hosts that install MCP servers from a file (.mcpb). The file is replaced atomically.
  * @param root The folder of the package.
- * @param platforms The operating systems of the bundle. It contains their builds of SQLite for all processors, because the manifest
- *   cannot restrict the processor.
+ * @param platforms The operating systems of the bundle, with builds of SQLite for any processor.
  * @returns The path, size and SHA-256 of the bundle, and the number of its files and packages.
  */
 export async function writeBundle(
@@ -36,7 +32,7 @@ export async function writeBundle(
 ) {
   const packages = await placePackages(root)
   const zip = new ZipFile()
-  // Only the event `error` reports a file that cannot be read. Without the abort, the stream would never end.
+  // The event `error` reports a file that cannot be read. Without the abort, the stream would not end.
   const unreadable = new AbortController()
   zip.on('error', (error: unknown) => unreadable.abort(error))
   const addText = (path: string, value: JsonObject) =>
@@ -67,13 +63,10 @@ export async function writeBundle(
 }
 
 interface BundleContents {
-  /** The text of the configuration, if the bundle serves one. */
   readonly curated?: string
-  /** Called for each file that is added. */
   readonly told?: (done: number, total: number) => void
 }
 
-/** Returns the files of the packages, without builds of SQLite for other platforms, each with its path in the bundle. */
 async function listBundleFiles(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
@@ -94,10 +87,8 @@ async function hashFile(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A package, and its path in the bundle. */
 interface PlacedPackage {
   readonly name: string
-  /** The folder of the package on this machine. */
   readonly folder: string
   /** The path in the bundle: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
   readonly at: string
@@ -111,16 +102,15 @@ interface Manifest {
 }
 
 /**
- * Returns a package and its dependencies at run time, placed as npm places them: flat, and a second version below its dependent. It
- * resolves packages as Node does, so it works with any layout of an installation.
- *
- * @throws CommandError for a dependency that is not installed and not optional.
+ * Returns a package and its dependencies at run time, placed as npm places them: flat, and a second version below its
+ * dependent. Packages are found as Node finds them, so the layout of the installation does not matter.
+ * @throws CommandError for a dependency that is not installed and not optional
  */
 export async function placePackages(root: string): Promise<readonly PlacedPackage[]> {
   const { name } = await manifestOf(root)
   const first = { name, folder: realpathSync(root), at: `node_modules/${name}` }
   const placed = new Map([[first.at, first]])
-  // Breadth first: the dependencies of a package are placed before their own dependencies, so no later package hides them.
+  // Breadth first: the dependencies of a package are placed before their own dependencies, which cannot hide them.
   for (const holder of placed.values()) {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = await manifestOf(holder.folder)
     for (const needed of Object.keys({ ...peerDependencies, ...optionalDependencies, ...dependencies }).sort()) {
@@ -145,7 +135,6 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Returns the real path of the package that Node finds from a folder; `undefined` if there is none. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const packagePath = join(folder, 'node_modules', name)
@@ -161,11 +150,11 @@ function visibleFrom(at: string, name: string, placed: ReadonlyMap<string, Place
   }
 }
 
-/** Files that are not needed at run time: types, source maps, sources of compiled code, documentation. Licences stay. */
+/** Types, source maps, sources of compiled code and documentation are not needed at run time. Licences stay. */
 const idle = /\.(?:map|[cm]?ts|tsx|md|markdown|c|cc|cpp|h|hpp|gyp|gypi|tsbuildinfo)$/i
 const licence = /^(?:licen[cs]e|notice|copying|third[-_]?party)/i
 
-/** Returns the files of a package that are needed at run time, sorted, without the packages in its `node_modules`. */
+/** Returns the files that are needed at run time, sorted, without the packages in `node_modules`. */
 export async function runtimeFilesOf(
   { folder }: PlacedPackage,
   only: readonly string[] = [''],
