@@ -48,7 +48,7 @@ export function createProfileFinder(
   catalog: Pick<Catalog, 'narrowed'>,
 ): (client: { readonly name: string; readonly version: string } | undefined) => Profile {
   const { tools = 'auto', profiles = [] } = config ?? {}
-  const needsNoTools = matcher(withResources)
+  const usesResources = matcher(withResources)
   const wantsConnectors = matcher(withConnectors)
   const own = profiles.map((profile) => ({
     ...profile,
@@ -83,7 +83,7 @@ export function createProfileFinder(
     const mode = isExplorer ? 'on' : (own[at]?.tools ?? tools)
     if (mode !== 'auto') return profileWith(host, at, mode === true || mode === 'on', mode === 'chatgpt')
     const isConnector = client !== undefined && wantsConnectors(client.name)
-    const isKnown = client !== undefined && needsNoTools(client.name)
+    const isKnown = client !== undefined && usesResources(client.name)
     return profileWith(host, at, !isKnown, isConnector)
   }
 }

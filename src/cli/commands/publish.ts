@@ -64,7 +64,7 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
   const onProgress = (count: number, total: number) => progress.set({ done: count, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]
   const manifest = bundleManifest(own, { author: publisher, platforms, ...defined({ curated, folders }) })
-  const contents = { told: onProgress, ...defined({ curated: curated?.text }) }
+  const contents = { onFile: onProgress, ...defined({ curated: curated?.text }) }
   const writing = writeBundle(packageFolder(), manifest, platforms, file, contents).finally(progress.end)
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error

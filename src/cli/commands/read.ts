@@ -109,7 +109,7 @@ async function readLarge(
   // A secret may lie across the border of two parts, so the whole stream is cleaned.
   const bytes = isLocal ? cleanStream(whole.bytes, io.secrets) : whole.bytes
   const write = (out: Output) =>
-    writeTold(out, whole.length, io, async (output) => {
+    writeWithProgress(out, whole.length, io, async (output) => {
       for await (const piece of bytes) await output.write(piece)
     })
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
@@ -125,11 +125,11 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
 }
 
 /** @param total Length of the data in bytes; `undefined` if it is not known. */
-async function writeTold(
+async function writeWithProgress(
   out: Output,
   total: number | undefined,
   { saysToTerminal }: Io,
-  write: (told: Output) => Promise<void>,
+  write: (output: Output) => Promise<void>,
 ): Promise<void> {
   const progress = createProgress({ saysToTerminal, out }, { done: 0, total, what: '', format: formatSize })
   const output: Output = {
@@ -180,7 +180,7 @@ function needsLineEnd(content: ResourceContent): boolean {
 }
 
 function writeContent(out: Output, content: ResourceContent, io: Io): Promise<void> {
-  return writeTold(out, contentLength(content), io, async (output) => {
+  return writeWithProgress(out, contentLength(content), io, async (output) => {
     if ('text' in content) await output.write(content.text)
     else if ('bytes' in content) await output.write(content.bytes)
     else for await (const chunk of content.stream) await output.write(chunk)

@@ -161,7 +161,7 @@ async function askIndex(
 ): Promise<Brief> {
   const [
     { requireLocalSetUp, openLocalCatalog },
-    { briefFor, disabledBrief: briefWhenOff },
+    { briefFor, disabledBrief },
     { cleanView },
     { searchedMounts },
     { secrets },
@@ -174,7 +174,7 @@ async function askIndex(
   ])
   process.chdir(folder)
   const local = await requireLocalSetUp(defined({ config }), { secrets, say: () => {} })
-  if (local.config?.context?.hook === false) return briefWhenOff
+  if (local.config?.context?.hook === false) return disabledBrief
   // Mounts that no search covers, and those that a survey of the folder finds, would take too long to open.
   const { complete: _, ...known } = local
   const catalog = await openLocalCatalog({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)

@@ -93,16 +93,16 @@ async function textsOfUnknownEncoding(
 ): Promise<readonly string[] | undefined> {
   if (mountSource(config).isDecoded === undefined) return undefined
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
-  const globs: string[] = []
+  const paths: string[] = []
   let lookCount = 0
   for await (const { path } of provider.list({}, context)) {
     if (lookCount++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
-      globs.push(path)
+      paths.push(path)
   }
-  return globs
+  return paths
 }
 
 interface MountNames {

@@ -128,7 +128,7 @@ export interface SeriesRequest {
 }
 
 /** Maximum number of points fetched of each series with an automatic step; the shown points are selected from them. */
-const fetched = 10_000
+const maxFetchedPoints = 10_000
 const hourSeconds = 3600
 
 /**
@@ -150,7 +150,7 @@ export function parseSeriesRequest(
   if (from === undefined && by === undefined && !spans && form !== 'chart')
     return { form, when: { at: end }, exact: true }
   const start = from === undefined ? Math.max(0, end - hourSeconds) : parseTime('start', from, now)
-  const step = by === undefined ? chooseStep(end - start, intervalSeconds, fetched) : parseStep(by)
+  const step = by === undefined ? chooseStep(end - start, intervalSeconds, maxFetchedPoints) : parseStep(by)
   return { form, when: requireSpan({ start, end, step }), exact: by !== undefined }
 }
 

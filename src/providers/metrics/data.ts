@@ -12,11 +12,11 @@ import {
 import { createValueFormat, formatDuration, formatUnixTime, type ValueFormat } from './units.ts'
 
 /** Maximum number of series described in the summary. */
-const maxWords = 10
+const maxDescribedSeries = 10
 /** Maximum number of gaps listed per series, the longest first. */
 const maxGaps = 20
 /** Maximum length of the labels in the summary, in characters. */
-const maxLabels = 200
+const maxLabelLength = 200
 
 /** Converts a value to JSON; non-finite numbers become strings, as Prometheus writes them. */
 function toJsonNumber(value: number): number | string {
@@ -94,8 +94,11 @@ export function describeSeries(answer: ShownAnswer): string {
   const head = `${query}${kind}: ${total === 0 ? 'no samples' : some} ${when}.`
   const { own } = distinctLabels(series)
   const format = createValueFormat(answer.unit)
-  const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
-  const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
+  const each = series
+    .slice(0, maxDescribedSeries)
+    .map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
+  const rest =
+    series.length > maxDescribedSeries ? [`${series.length - maxDescribedSeries} more series are below.`] : []
   return [head, ...each, ...rest, ...queryAdvice(answer)].join(' ')
 }
 
@@ -137,7 +140,7 @@ function queryAdvice({ total, series, step, type, notes, withoutQueries = false 
 }
 
 function truncateLabels(text: string): string {
-  return text.length > maxLabels ? `${text.slice(0, maxLabels).toWellFormed()}…` : text
+  return text.length > maxLabelLength ? `${text.slice(0, maxLabelLength).toWellFormed()}…` : text
 }
 
 /**

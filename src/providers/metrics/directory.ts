@@ -97,7 +97,7 @@ function metricEntry({ name, type, help, unit }: Metric, path: string): Entry {
 /** Maximum length of the name of a metric in a path, in characters. */
 const maxLength = 1024
 
-const mark = 'U__'
+const escapedPrefix = 'U__'
 
 /**
  * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it
@@ -106,19 +106,19 @@ const mark = 'U__'
  */
 export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined
-  if (!name.startsWith(mark) && segmentFault(name) === undefined) return name
+  if (!name.startsWith(escapedPrefix) && segmentFault(name) === undefined) return name
   const escaped = Array.from(name, (character) => {
     if (/[A-Za-z0-9:]/.test(character)) return character
     return character === '_' ? '__' : `_${(character.codePointAt(0) ?? 0).toString(16)}_`
   })
-  return mark + escaped.join('')
+  return escapedPrefix + escaped.join('')
 }
 
 /** Returns the name of a metric for its path segment. Undefined: no name has this segment. */
 export function decodeMetricName(segment: string): string | undefined {
-  if (!segment.startsWith(mark)) return metricSegment(segment) === segment ? segment : undefined
+  if (!segment.startsWith(escapedPrefix)) return metricSegment(segment) === segment ? segment : undefined
   const name = segment
-    .slice(mark.length)
+    .slice(escapedPrefix.length)
     .replace(/__|_([0-9a-f]{1,6})_/g, (_, hex?: string) => (hex === undefined ? '_' : character(hex)))
   return metricSegment(name) === segment ? name : undefined
 }

@@ -105,7 +105,7 @@ export interface PrometheusErrorAnswer {
 }
 
 /** Maximum length of Prometheus' error text that is shown, in characters. */
-const maxSaid = 300
+const maxErrorText = 300
 
 /**
  * @param body The answer, if it was an error of the API.
@@ -203,5 +203,5 @@ function cleaned(text: string): string {
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()
-  return line.length > maxSaid ? `${line.slice(0, maxSaid).toWellFormed()}…` : line
+  return line.length > maxErrorText ? `${line.slice(0, maxErrorText).toWellFormed()}…` : line
 }

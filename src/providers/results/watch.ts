@@ -15,7 +15,7 @@ const togetherMs = 100
 /** Maximum delay of a timer, in milliseconds, because somebody may set the clock meanwhile. */
 const maxWaitMs = 60_000
 /** Maximum number of changed results reported one by one. Above it, "everything changed" is reported. */
-const maxTold = 1000
+const maxReported = 1000
 
 /**
  * Watches the results: written and removed ones, by any process, and expired ones, by the clock. Resolves when the watch has
@@ -47,7 +47,7 @@ export async function watchResults(
   const tell = async function* (ids: readonly string[] | undefined): AsyncGenerator<Change> {
     const all = ids === undefined ? await scan(records, signal) : undefined
     const changedIds = all === undefined ? new Set(ids) : difference(watchedResults, all)
-    if (changedIds.size > maxTold) {
+    if (changedIds.size > maxReported) {
       watchedResults = all ?? (await scan(records, signal))
       return yield {}
     }

@@ -112,7 +112,7 @@ interface Searched {
 }
 
 /** Maximum number of hits examined for one answer. */
-const mostLooks = 20_000
+const maxExaminedHits = 20_000
 /** Maximum time for finding the hits of one answer, in milliseconds. */
 const mostMs = 10_000
 /** Time-out of a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
@@ -171,7 +171,7 @@ export async function findHits(
   // One hit beyond the limit shows that there are more.
   for await (const hit of index.search({ text, where, limit, allows, degraded, fallback, signal })) {
     signal.throwIfAborted()
-    if (++looked > mostLooks || performance.now() > end) {
+    if (++looked > maxExaminedHits || performance.now() > end) {
       notes.push(stoppedNote)
       ended = false
       break

@@ -139,7 +139,7 @@ function parseSince(value: string, now: number): number {
 
 const mostValues = 100
 /** Maximum number of suggestions examined. */
-const mostLooks = 2000
+const maxSuggestions = 2000
 /** Maximum number of documents examined to find one that the principal may see. */
 const mostDocuments = 200
 
@@ -188,7 +188,7 @@ async function take(suggestions: AsyncIterable<Suggestion>, mounts: SearchableMo
   let looks = 0
   for await (const { text, uris } of suggestions) {
     mounts.signal.throwIfAborted()
-    if (++looks > mostLooks) return { values: [...values], hasMore: true }
+    if (++looks > maxSuggestions) return { values: [...values], hasMore: true }
     if (values.has(text) || !isVisible(uris, mounts)) continue
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)

@@ -12,7 +12,7 @@ import { memoryError, refusedError, unavailableError } from './errors.ts'
 /** Time that a process may take to start, in milliseconds. */
 export const startTimeoutMs = 30_000
 /** Maximum length of the error output that is kept of a process, in characters. */
-const maxSaid = 4000
+const maxErrorText = 4000
 /** Interval at which the memory of a working process is checked where the system does not limit it, in milliseconds. */
 const memoryIntervalMs = 250
 
@@ -55,7 +55,7 @@ function converse(limits: ChildLimits) {
     waiting.clear()
   }
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    errorText = (errorText + text).slice(-maxSaid)
+    errorText = (errorText + text).slice(-maxErrorText)
   })
   child.on('message', (answer: ChildAnswer) => waiting.get(answer.id)?.(answer))
   child.on('error', (error: NodeJS.ErrnoException) => {

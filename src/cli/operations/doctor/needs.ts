@@ -115,13 +115,13 @@ export async function checkPrograms(
   { tell }: CheckReporter,
 ): Promise<readonly string[]> {
   const lacking: string[] = []
-  const missingNames = new Set<string>()
+  const programPaths = new Set<string>()
   for (const mount of mounts) {
     const programs = programsFor(mount)
     if (programs === undefined) continue
     const paths = await Promise.all(programs.names.map((name) => locateProgram(name, mount.folder)))
     const path = paths.find((one) => one !== undefined)
-    if (path !== undefined) missingNames.add(path)
+    if (path !== undefined) programPaths.add(path)
     else {
       lacking.push(mount.address)
       const names = programs.names.join(' or ')
@@ -129,7 +129,7 @@ export async function checkPrograms(
       tell('programs', failedResult(`${mount.address} needs ${names}, which this process cannot find or run.`, fix))
     }
   }
-  if (missingNames.size > 0) tell('programs', okResult([...missingNames].join(', ')))
+  if (programPaths.size > 0) tell('programs', okResult([...programPaths].join(', ')))
   return lacking
 }
 

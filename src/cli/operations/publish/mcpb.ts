@@ -28,7 +28,7 @@ export async function writeBundle(
   manifest: JsonObject,
   platforms: readonly string[],
   file: string,
-  { curated, told = () => {} }: BundleContents = {},
+  { curated, onFile = () => {} }: BundleContents = {},
 ) {
   const packages = await placePackages(root)
   const zip = new ZipFile()
@@ -45,7 +45,7 @@ export async function writeBundle(
   const files = await listBundleFiles(packages, platforms)
   for (const [i, [from, to]] of files.entries())
     zip.addReadStreamLazy(to, { mtime, mode }, (ready) => {
-      told(i, files.length)
+      onFile(i, files.length)
       ready(null, createReadStream(from))
     })
   zip.end()
@@ -64,7 +64,7 @@ export async function writeBundle(
 
 interface BundleContents {
   readonly curated?: string
-  readonly told?: (done: number, total: number) => void
+  readonly onFile?: (done: number, total: number) => void
 }
 
 async function listBundleFiles(
