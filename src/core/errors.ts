@@ -76,8 +76,8 @@ const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
  * The failure of an operation on a resource.
  *
  * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
- * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log (except `retryAfter`), and
- * the client gets a fixed sentence. `cause` is never sent.
+ * no path of this machine, host name, SQL or text of another library. For the other kinds the client gets a
+ * fixed sentence, and `retryAfter` if it is given. `cause` is not sent.
  */
 export class ResourceError extends Error {
   /** Whether a value is an error of this class, or of the same class in another copy of this package, which a source from outside may use. */
@@ -97,7 +97,7 @@ export class ResourceError extends Error {
   }
 }
 
-/** Returns the error that a provider throws when no entry exists at a path. The message goes to the log. */
+/** Returns the error that a provider throws when no entry exists at a path. The message does not reach the client. */
 export function notFound(message = 'not found'): ResourceError {
   return new ResourceError('not-found', message)
 }
