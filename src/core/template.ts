@@ -80,8 +80,6 @@ export interface UriTemplate {
    * precedence over absent: `{a}.{b}` reads `x.tar.gz` as `x` and `tar.gz`, `{/dir*,file}` gives the list all but the last
    * segment. Only a variable directly followed by `{…}` or `{+…}`, without a delimiter, is as long as possible: `{/repo}{+path}`.
    * A variable that occurs twice must have the same value twice.
-   *
-   * Time and memory are in proportion to the length of the URI times the number of variables, in every case.
    */
   match(uri: string): ReadonlyMap<string, MatchedValue> | undefined
 }
