@@ -11,10 +11,9 @@ interface Node {
 }
 
 /**
- * Creates a function that finds the mount of a URI. Addresses do not overlap, so there is at most one.
- *
- * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in Unicode
- * normalisation. The message names both.
+ * Creates a function that finds the mount of a URI.
+ * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in
+ * Unicode normalisation.
  */
 export function createRouter(
   mounts: readonly Mounted[],
@@ -113,7 +112,6 @@ export interface ResolvableMount {
   readonly scopes?: readonly string[]
 }
 
-/** A placeholder provider for a source that is not opened. Its methods are never called. */
 const closed: Provider = {
   async *list() {},
   read: () => Promise.reject(new Error('the source is not open')),

@@ -79,7 +79,6 @@ function contentVersion(contents: readonly ResourceContent[]): string {
   return `sha256.${hash.digest('base64url').slice(0, 27)}`
 }
 
-/** The state of a directory: its version depends on the names directly in it. */
 async function statDirectory(
   mount: Mounted,
   path: string,

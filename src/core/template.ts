@@ -109,7 +109,6 @@ export function compileTemplate(text: string): UriTemplate {
   }
 }
 
-/** A defined value, without its undefined members. */
 type Defined = string | readonly string[] | ReadonlyMap<string, string>
 
 /** Expands an expression (RFC 6570, section 3.2.1). */

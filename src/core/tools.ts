@@ -15,7 +15,7 @@ interface MountedTool {
   readonly tool: ProvidedTool
 }
 
-/** Creates the view of the tools of all mounts. A principal sees the tools that it may call. Undefined when no mount can have tools. */
+/** Creates the view of the tools of all mounts. Undefined when no mount can have tools. */
 export function createTools(
   state: CatalogState,
   changes: ChangeSubscriptions,
@@ -94,7 +94,7 @@ function maySee({ mount, tool, name }: NamedTool, principal: Principal): boolean
   return mount.access(principal, tool.path, pathsOfNames(tool.path, [tool.name, name]))
 }
 
-/** Converts a tool of a mount to a tool of MCP. `principal` is the caller, for whom the tool was listed. */
+/** @param principal The caller, for whom the tool was listed. */
 function toolOf(namedTool: NamedTool, principal: Principal): Tool {
   const { mount, tool: provided, name } = namedTool
   const { path, longName: _, description = '', title, ...tool } = provided
