@@ -140,7 +140,6 @@ function compileRoleTests(rule: AccessRule) {
   return { allow: hasRole(rule.allow), deny: hasRole(rule.deny) }
 }
 
-/** Random prefix of the decoys of this process. */
 let unguessable: string | undefined
 
 function makeUnguessable(): string {

@@ -287,7 +287,6 @@ async function sinceIn(mount: Mounted, path: string, query: string, context: Con
   return templates.some((template) => template.matches(path, query)) ? undefined : params.get('since')
 }
 
-/** The whole resource is read, however large, to find the difference. */
 async function readDelta(
   mount: Mounted,
   { earlier }: CatalogState,
@@ -306,7 +305,6 @@ interface Located {
   readonly parsed: ParsedUri
 }
 
-/** Keeps the text of a result, if it has one that can be kept, and returns the result with the version of that text. */
 async function keepResultText(
   { earlier }: CatalogState,
   { mount, path, parsed }: Located,

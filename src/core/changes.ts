@@ -187,7 +187,7 @@ function openSubscription(
   principal: Principal,
 ): Subscription {
   const share = quota.open(principal.id)
-  /** By the URI as the client spelled it. */
+  /** The keys are URIs as the client spelled them. */
   const watchesByUri = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
   let closed = false
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)

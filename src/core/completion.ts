@@ -15,7 +15,6 @@ export function completeFromValues(values: readonly string[], typed = ''): Compl
   return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
 }
 
-/** Placeholder for the value to be completed, to find its position in the template. */
 const marker = 'hikidashi0marker'
 
 /**
@@ -80,7 +79,6 @@ async function completeText(
   return completion ?? completeFromTree(mount, template, request, filled, context)
 }
 
-/** Proposes nothing when the variables that are already filled in lead to a missing path. */
 const whereNothingIs = fallbackTo<Completion>({ values: [] }, 'not-found')
 
 /** Maximum number of entries that are read to decide which values are visible: for all values, and for one. */

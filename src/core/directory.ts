@@ -131,7 +131,6 @@ function childResource(mount: Mounted, child: Child): Resource {
   return { uri: mount.uriOf(child.path), name: baseName(child.path), ...title, mimeType: directoryMimeType }
 }
 
-/** Formats a child as `name  size  date  type  title`, as far as they are known, or as `name/  directory`. */
 function formatChildLine({ path, entry }: Child): string {
   if (entry === undefined) return `${baseName(path)}/  directory`
   const facts = [

@@ -16,7 +16,6 @@ export interface EarlierTexts {
 
 /** Maximum length of a kept text, in characters. */
 export const maxKeptText = 1024 * 1024
-/** Maximum length of all texts that are kept in memory, in characters. */
 const maxKept = 32 * 1024 * 1024
 
 export function createMemoryTexts(): EarlierTexts {

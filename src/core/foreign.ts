@@ -63,7 +63,6 @@ function withSlash(uri: string | undefined): string | undefined {
   return uri === undefined ? undefined : `${uri}/`
 }
 
-/** Returns the root URI of a scheme for the directory of the scheme; undefined for another directory. */
 function rootOf(path: string): string | undefined {
   const head = path.slice(0, -1)
   if (head.includes('/') || !isScheme(head)) return undefined

@@ -7,7 +7,6 @@ interface CharacterClass {
   readonly ranges: readonly (readonly [number, number])[]
 }
 
-/** A token that matches characters: one code point, `?`, `*` or a class. */
 type Plain = number | 'any' | 'star' | CharacterClass
 /** A token of a glob. The braces are balanced, and `,` occurs only within braces. */
 type GlobToken = Plain | '{' | ',' | '}'
@@ -127,7 +126,6 @@ export type GlobStep = Plain | 'deep' | 'inside' | 'all' | { readonly to: readon
 const slash = 0x2f
 const dot = 0x2e
 
-/** The part of a segment before the next token. */
 interface Segment {
   /**
    * Number of stars (up to 2) in a segment that has nothing else so far. Their steps are not written yet, since `**` has another
@@ -203,7 +201,6 @@ export function transitionsFrom(
   return [{ steps: [...heldIn(state), token as Plain], to: { ...next, ...segment } }]
 }
 
-/** Returns the step of the stars that the segment has so far, when they do not form a `**`. */
 function heldIn({ stars }: Segment): readonly GlobStep[] {
   return stars > 0 ? ['star'] : []
 }
@@ -221,7 +218,6 @@ function waysPastEnd(state: GlobState, fault: GlobError): readonly Transition[] 
   return [{ steps: stars === 2 ? ['all'] : heldIn(state), to: 'exact' }]
 }
 
-/** A final slash means the directory and everything below it; any other slash separates two segments. */
 function waysPastSlash(state: GlobState, fault: GlobError): readonly Transition[] {
   const { tie, stars, dots } = state
   const at = state.at + 1

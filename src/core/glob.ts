@@ -111,7 +111,6 @@ function withoutDeadEnds(
   return (from) => (ways.get(stateKey(from)) ?? []).filter(({ to }) => live.has(stateKey(to)))
 }
 
-/** Writes the transitions as one sequence of steps. A state that is reached from several, or leads to several, gets a fork. */
 function layOut(
   starts: readonly Transition[],
   waysOf: (to: Transition['to']) => readonly Transition[],
@@ -178,7 +177,6 @@ function startRun(steps: readonly GlobStep[]) {
   const { entered } = scratch
   let { alive, next } = scratch
   let count = 0
-  /** Makes a step live, with the steps that it reaches without reading a character. */
   const enter = (target: number) => {
     for (let at = target; entered[at] !== clock; ) {
       entered[at] = clock
@@ -250,7 +248,6 @@ function takesAnything(steps: readonly GlobStep[], at: number): boolean {
   return steps[at] === 'deep' && steps[at + 2] === 'star' && isEnd(steps[at + 3])
 }
 
-/** Returns the step after `code` was read at the step `at`, or -1 when `code` does not match. */
 function advance(steps: readonly GlobStep[], at: number, code: number): number {
   const step = steps[at]
   if (typeof step === 'number') return step === code ? at + 1 : -1

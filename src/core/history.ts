@@ -18,7 +18,6 @@ import type { Change, Principal } from './provider.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
 import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangePageQuery, ChangeReader } from './view.ts'
 
-/** Maximum number of changed paths that are remembered of one mount. */
 const maxPaths = 10_000
 /** Time without readers after which the mounts are no longer watched, in milliseconds. */
 const idleMs = 3_600_000
@@ -71,7 +70,6 @@ function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes
 
 type MountLog = ReturnType<typeof createMountLog>
 
-/** One run of the log, during which the mounts are watched. */
 interface Run {
   /** Random id. The numbers of another run mean nothing, unless this run continues it. */
   readonly id: string
@@ -82,10 +80,8 @@ interface Run {
   end(): void
 }
 
-/** Maximum number of earlier runs whose positions are known. */
 const maxContinued = 100
 
-/** The id of the run that noticed the change of a number. */
 function runIdAt({ id, continued }: Run, number: number): string {
   return continued.find(({ last }) => number <= last)?.id ?? id
 }
@@ -99,7 +95,6 @@ interface HistoryParts {
 }
 
 function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
-  /** Number of the last change when the run was last stored. */
   let storedNumber: number | undefined
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -193,7 +188,6 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     await keeping.keep(current, AbortSignal.timeout(lastKeepMs), true)
     current.end()
   }
-  /** Puts off the end of the run. */
   const touch = (): void => {
     clearTimeout(idle)
     idle = setTimeout(() => (followers.size === 0 ? void end() : touch()), idleMs)
@@ -387,7 +381,6 @@ function compileFilter({ uri, glob, records = false }: ChangeFilter, route: Hist
   }
 }
 
-/** Whether the address of a mount lies at or below a URI. */
 function isAbove({ scheme, authority, segments }: ParsedUri, { address }: Mounted): boolean {
   return (
     address.scheme === scheme &&

@@ -82,7 +82,6 @@ function isHost(host: string): boolean {
   return addressBytes(host) !== undefined || !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)
 }
 
-/** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
   if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed())
     throw urlError('The URL has a control character, a backslash or a lone surrogate. Percent-encode or remove it.')
@@ -112,7 +111,6 @@ export function isHttpUrl(text: string): boolean {
   }
 }
 
-/** The bytes of an address: 4 or 16. */
 type AddressBytes = readonly number[]
 
 /**
@@ -184,7 +182,6 @@ export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock):
   })
 }
 
-/** Returns a function that parses a list of blocks at its first call. */
 function blocks(text: string): () => readonly AddressBlock[] {
   let addressBlocks: readonly AddressBlock[] | undefined
   return () => {
@@ -202,7 +199,6 @@ const special = blocks(`
   192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3
   2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
 `)
-/** The IPv6 addresses that are assigned for global use. */
 const global = blocks('2000::/3')
 
 /**

@@ -55,7 +55,6 @@ function jsonBytes(value: unknown): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(value) ?? '') * (typeof value === 'string' ? 1.2 : 1))
 }
 
-/** Maximum number of entries that are compared to find the most important ones. */
 const maxCompared = 20_000
 
 interface ListBounds {
@@ -123,7 +122,6 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     return finish()
   }
 
-  /** Lists the mounts that answer soon. When none does, it waits for their first answers. */
   const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     const hurriedContext = withListDeadline(mounts, context)
     try {
@@ -178,7 +176,6 @@ function mountsFrom(
     .map((mount) => ({ mount }))
 }
 
-/** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
 async function listSelection(
   { state, mounts, most }: { readonly state: CatalogState; readonly mounts: readonly Mounted[]; readonly most: number },
   cursor: string | undefined,

@@ -53,7 +53,6 @@ export interface DocumentOrigin {
   readonly revision?: string
 }
 
-/** Maximum length of a revision, in characters. */
 const maxRevision = 200
 
 /**

@@ -11,7 +11,6 @@ export interface Listener {
   readonly notify: (change: ViewChange) => void
 }
 
-/** A path that a listener listens to, with the spellings of its URI. */
 interface Spellings {
   readonly path: string
   readonly uris: Set<string>
@@ -44,7 +43,6 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     }
   }
 
-  /** Notifies the listeners of the lists of prompts or tools that may see any of the changed paths. */
   const tellOf = (kind: ChangedKind, changes: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
       [...changes].some(([path, others]) =>
@@ -174,7 +172,6 @@ function isBelow(path: string, directories: ReadonlySet<string>): boolean {
 
 type ChangeBatch = ReturnType<typeof createBatch>
 
-/** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
 const createBatch = () => ({
   changed: new Set<string>(),
   /** The changed paths that were added or removed, or whose listed facts changed. */
@@ -352,7 +349,6 @@ function startRun(mount: Mounted, log: Log, events: WatchEvents): WatchRun {
   return run
 }
 
-/** Creates a retry: `later` schedules an attempt after a pause, which doubles each time until `reset`. */
 function createRetry(attempt: () => void) {
   let timer: NodeJS.Timeout | undefined
   let pauseMs = firstRetryMs
@@ -388,7 +384,6 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const listeners = createChangeListeners(mount, log)
   const { collect, flush, close: dropChanges } = createChangeCollector(listeners.deliver)
   let running: WatchRun | undefined
-  /** Number of callers that wait for the watch to begin. */
   let arming = 0
   /** Whether there are listeners, but the watch does not run. */
   let isLost = false
@@ -509,7 +504,6 @@ async function catchUpWith(provider: Provider, flush: () => void, signal: AbortS
   }
 }
 
-/** Returns the result of a promise; false after a rejection, a time-out or an abort. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
   const own = followAbortFor(signal, ms)
   return untilAborted(promise, own.signal)

@@ -67,7 +67,6 @@ export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abi
   }
 }
 
-/** Narrows a catalog once for all principals, since narrowing compiles the mounts. */
 function narrowOnce(narrowing: ListRestriction): (catalog: Catalog) => (principal: Principal) => View {
   let views: ((principal: Principal) => View) | undefined
   return (catalog) => {

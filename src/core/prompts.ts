@@ -11,14 +11,12 @@ import type { Completion, Context, Principal, Prompt, PromptArgument, PromptMess
 import { runSourceInSpan } from './trace.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
-/** A prompt of a mount, with the name that one principal uses for it. */
 interface MountPrompt {
   readonly mount: Mounted
   readonly prompt: Prompt
   readonly name: string
 }
 
-/** Maximum length of an argument, in characters. */
 const maxArgument = 65_536
 /** Limits of the contents in one prompt (resources, images, sounds): their total size in bytes, and their number. */
 const [maxEmbeddedBytes, maxContents] = [4 * 1024 * 1024, 100]
@@ -221,7 +219,6 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
   return { name, ...cleanTexts(facts) }
 }
 
-/** @throws ResourceError `invalid` for a missing, unknown or too long argument. */
 function checkArguments(declared: readonly PromptArgument[], values: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !values.has(name))
@@ -237,7 +234,6 @@ function checkArguments(declared: readonly PromptArgument[], values: ReadonlyMap
   }
 }
 
-/** Completes with the values that begin with the typed text, ignoring case. */
 function completeFrom(values: readonly string[], typed: string): Completion {
   return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }

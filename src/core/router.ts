@@ -56,7 +56,6 @@ export function createRouter(
   }
 }
 
-/** Adds another address of a mount, unless it lies at, under or above the address of another. */
 function addAlias(origins: Map<string, Node>, alias: Address, mount: Mounted): void {
   const origin = `${alias.scheme}://${alias.authority}`
   let node: Node = origins.get(origin) ?? { below: new Map() }

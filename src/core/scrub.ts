@@ -146,7 +146,6 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   let scan = createPatternScanner(automaton)
   let tail: Buffer = Buffer.alloc(0)
   let spans: readonly Span[] = []
-  /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
   const release = (until: number): Uint8Array => {
     const open = spans.find((span) => span.end > until)
     const to = open === undefined ? until : Math.min(until, open.start)
@@ -160,7 +159,6 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
     return output
   }
-  /** Whether a secret begins in `before` and ends in the piece after it. */
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {

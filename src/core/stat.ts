@@ -14,7 +14,6 @@ import { directoryMimeType } from './view.ts'
  * the same version. The longest tick is that of FAT, two seconds.
  */
 const settledMs = 2500
-/** Maximum number of pages of a directory that its version depends on. */
 const maxPages = 100
 
 interface Located {

@@ -172,7 +172,6 @@ function endOfValue(part: ValuePart, units: UriUnits, start: number, ends: Marks
   return position
 }
 
-/** Returns the first end of the parameters from which the rest matches. */
 function endOfPairs(part: PairsPart, units: UriUnits, start: number, ends: Marks): number | undefined {
   if (units[start] !== part.first) return undefined
   let bare: number | undefined

@@ -167,7 +167,6 @@ function definedValue(value: TemplateValue): Defined | undefined {
   return members.size === 0 ? undefined : members
 }
 
-/** Escapes all characters except `unreserved` (RFC 3986). */
 function encodeUnreserved(text: string): string {
   return encode(text, encodeURIComponent).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -185,7 +184,6 @@ function encode(text: string, encoder: (text: string) => string): string {
   return encoder(text)
 }
 
-/** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, decodeIfValid)
 }

@@ -141,7 +141,6 @@ export interface PostEndpoint {
   }>
 }
 
-/** Default maximum length of a text argument, in characters. */
 const maxText = 8192
 
 /**

@@ -29,7 +29,6 @@ function hasPiece(): boolean {
   return resumedAt !== undefined && performance.now() - resumedAt < pieceMs
 }
 
-/** Resumes waiting tasks one after the other until a new slice is used up. */
 function next(): void {
   end()
   isUsedUp()
@@ -66,7 +65,6 @@ export const eventLoopYield = {
 
 /** Maximum number of entries of a time slice. */
 export const maxEntriesPerSlice = 2000
-/** Number of entries between two readings of the clock. */
 const entriesPerLook = 50
 
 /**

@@ -1,9 +1,7 @@
-/** Number of unchanged lines around a change. */
 const context = 3
 /** Maximum number of added and removed lines of a difference. */
 export const maxDiffEdits = 2000
 
-/** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */
 interface Edit {
   readonly from: number
   readonly to: number
@@ -53,7 +51,6 @@ function editsOf(old: readonly string[], now: readonly string[]): readonly Edit[
 
 type Step = readonly [x: number, y: number, isAdded: boolean]
 
-/** The removed and added lines on a shortest path from one list to the other, in order. */
 function shortestPath(old: readonly string[], now: readonly string[]): readonly Step[] | undefined {
   const most = Math.min(maxDiffEdits, old.length + now.length)
   const reached = new Int32Array(2 * most + 3)

@@ -28,7 +28,6 @@ const startedLookIntervalMs = 2000
 const termTimeoutMs = 2000
 const termIntervalMs = 50
 
-/** The groups that have not been ended. They get a SIGTERM when this process exits. */
 const groups = new Set<ProcessGroup>()
 
 /**
@@ -111,7 +110,6 @@ interface Process {
 const pauseTimes = 100
 const [minPauseMs, maxPauseMs] = [1000, 10_000]
 
-/** Result of the last scan of all processes, which the member lists share. */
 let previousProcesses: readonly Process[] = []
 let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY

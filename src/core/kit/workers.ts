@@ -24,7 +24,6 @@ const catFileBaseBytes = 128 * mebibyte
  * pack that it reads.
  */
 const catFileCopies = 8
-/** Maximum size of a file that git may write, in bytes. */
 const gitFileBytes = mebibyte
 
 /** The limits of the child processes with which the server reads its sources, by kind. */
