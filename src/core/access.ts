@@ -6,24 +6,28 @@ import type { Principal } from './provider.ts'
 import { closedAncestor } from './tree.ts'
 import { parseAddress } from './uri.ts'
 
-/** Decides whether a principal may see a path of a mount. */
 export interface Access {
-  /** @param others Other paths of the same tool or prompt ({@link pathsOfNames}): a rule applies if it matches `path` or any of them. */
+  /**
+   * Returns whether a principal may see a path of a mount.
+   * @param others Other paths of the same tool or prompt ({@link pathsOfNames}): a rule applies if it matches `path` or
+   * any of them.
+   */
   (principal: Principal, path: string, others?: readonly string[]): boolean
   /**
-   * Returns how much a principal may see below a directory (empty, or ending in `/`). The rules alone decide, never the entries
-   * that exist, so the source is not even asked for anything that the principal may not see. When undefined, each path is decided
-   * by itself.
+   * Returns how much a principal may see below a directory (empty, or ending in `/`), by the rules alone. Entries that
+   * exist make no difference.
    */
   readonly reach?: (principal: Principal, directory: string) => Reach
   /**
-   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, no key can
-   * promise that: any two principals may see different paths.
+   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined,
+   * any two principals may see different paths.
    */
   readonly callers?: (principal: Principal) => string
 }
 
-/** An access rule: it allows or denies some roles the paths that `match` matches (default: every path). `*` is every role. */
+/**
+ * Allows or denies some roles the paths that `match` matches (default: every path). The role `*` stands for everybody.
+ */
 export interface AccessRule {
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined
@@ -36,11 +40,8 @@ export type Verdict =
   | { readonly allowed: false; readonly rule: number | undefined }
 
 /**
- * Compiles access rules. Their order makes no difference: a path is visible when a rule allows it and none denies it. So an empty
- * list denies everything to everyone. To allow everyone, leave `access` out of the mount.
- *
- * A directory needs no rule of its own: it is visible when something below it is.
- *
+ * Compiles access rules, whose order makes no difference: a path is visible when a rule allows it and none denies it.
+ * An empty list denies everything to everyone.
  * @throws ResourceError `invalid` for a malformed rule or glob.
  */
 export function compileAccess(rules: readonly AccessRule[]): Access {
@@ -49,15 +50,14 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
   const roleNames = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
-  // The key depends only on the roles that some rule names.
   const callers = ({ roles }: Principal) => JSON.stringify(roleNames.filter((role) => roles.includes(role)))
   const isAllowed: Access = (principal, path, others) => judge(principal, path, others).allowed
   return Object.assign(isAllowed, { reach, callers })
 }
 
 /**
- * Returns the other paths by which access rules may match a tool or prompt: one for each of its names, since a tool of another server
- * may have one name there and another one here. Empty for a prompt that is stored in a resource: rules match only the path of the resource.
+ * Returns further paths by which access rules may match a tool or prompt: one for each of its other names, such as the
+ * one that it has on another server. Empty for a path that does not begin with `=`.
  */
 export function pathsOfNames(path: string, names: readonly string[]): readonly string[] {
   if (!path.startsWith('=')) return []
@@ -65,7 +65,7 @@ export function pathsOfNames(path: string, names: readonly string[]): readonly s
   return [...new Set(names)].map((name) => `${directory}${name}`).filter((other) => other !== path)
 }
 
-/** A program in JavaScript may pass anything. A misspelt or malformed `deny` must not be ignored, because it would deny nothing. */
+/** A misspelt `deny` must not be ignored, because it would deny nothing. */
 function requireRule(rule: AccessRule): void {
   const call = 'A rule of compileAccess(rules)'
   requireArgument('compileAccess(rules)', 'a rule', rule, 'an object')
@@ -75,7 +75,7 @@ function requireRule(rule: AccessRule): void {
   for (const key of ['allow', 'deny'] as const) requireArgument(call, key, rule[key] ?? [], 'an array')
 }
 
-/** Compiles access rules into a function that also returns the deciding rule. {@link compileAccess} returns only the decision. */
+/** Compiles access rules into a function that also returns the deciding rule. */
 export function compileVerdict(
   rules: readonly AccessRule[],
 ): (principal: Principal, path: string, others?: readonly string[]) => Verdict {
@@ -100,7 +100,10 @@ export function compileVerdict(
   }
 }
 
-/** Does the same as `compileGlobs`, but tries every glob even after one has matched, so the time does not reveal whether a rule denies a path. */
+/**
+ * Unlike `compileGlobs`, tries the globs after a match as well, so that the time does not reveal whether a rule denies
+ * a path.
+ */
 function matchEvery(patterns: readonly string[]): PathTest {
   const tests = patterns.map((pattern) => compileGlobs([pattern]))
   return (path) => tests.filter((matches) => matches(path)).length > 0
@@ -128,7 +131,6 @@ function wider(a: Reach, b: Reach): Reach {
   return a === 'some' || b === 'some' ? 'some' : 'none'
 }
 
-/** Returns the tests for the roles that a rule allows and denies. */
 function compileRoleTests(rule: AccessRule) {
   const hasRole = (names: readonly string[] | undefined) => {
     const roles = new Set(names)
@@ -138,23 +140,18 @@ function compileRoleTests(rule: AccessRule) {
   return { allow: hasRole(rule.allow), deny: hasRole(rule.deny) }
 }
 
-/** The random prefix of decoys, which clients cannot guess. It is short, since sources take longer over longer names. */
 let unguessable: string | undefined
 
 function makeUnguessable(): string {
-  // Use the global `crypto`: loading node:crypto takes several milliseconds of the start.
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
   return random.toString(36).padStart(7, 'z').slice(-5)
 }
 
 /**
- * Returns a path that does not exist, to request from a source in place of a denied one: the answer then takes as long as that for
- * a missing path, no matter what the denied path holds, and the denied path is never accessed.
- *
- * The first closed directory (nothing below it may be seen) gets a name that cannot be guessed; without a closed directory, the
- * last segment does. So the decoy of a path in a visible directory lies in the same directory. Within a process, a path always has the
- * same decoy, so a source that caches results caches both alike. The extension of a replaced file name stays, since sources judge names by it.
- *
+ * Returns a path with an unguessable name, to request from a source in place of a denied path: the answer takes as long
+ * as that for a missing path, no matter what the denied path holds.
+ * The topmost closed directory is renamed, or else the last segment. So the decoy of a path in a visible directory lies
+ * in the same directory. The extension of a renamed file stays, since sources judge names by it.
  * @param isClosed Whether the principal may see nothing below a directory, which ends in `/`.
  */
 export function decoyOf(path: string, isClosed: (directory: string) => boolean): string {
@@ -171,7 +168,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   return segments.join('/')
 }
 
-/** A hash (FNV-1a) in three characters. It only tells most names apart; the random prefix makes the decoy unguessable. */
+/** FNV-1a over UTF-16 units, folded to 15 bits. */
 function shortNameHash(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
@@ -179,8 +176,8 @@ function shortNameHash(text: string): string {
 }
 
 /**
- * Restricts what a catalog lists, for a client that cannot handle all of it. It is not an access rule: resources that are not
- * listed can still be read by their URIs.
+ * Restricts what a catalog lists. It is not an access rule: resources that are not listed can still be read by their
+ * URIs.
  */
 export interface ListRestriction {
   /** Addresses of the mounts to list. Default all. */

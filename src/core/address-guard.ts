@@ -9,25 +9,27 @@ import { runInSpan, traceContext } from './trace.ts'
 /** Error code of a request that a guard refuses, or of a look-up whose host resolves to a refused address. */
 export const refusedHostCode = 'EREFUSEDHOST'
 
-/** Resolves a host to all of its addresses. */
 export type ResolveHost = (
   host: string,
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void
 
-/** Decides which addresses requests may go to: before the connection, and again by the address of the connection. */
+/** Decides to which addresses requests may go. */
 export interface AddressGuard {
   /** Returns why a URL is refused, as far as the URL itself shows; undefined when its host may be looked up. */
   refusal(url: HttpUrl): string | undefined
   allows(address: string | undefined): boolean
-  /** Looks up a host, and fails if any of its addresses is refused. */
+  /** Fails if any address of the host is refused. */
   readonly lookup: LookupFunction
 }
 
-/** Host names of the cloud services that give machines their credentials. They are refused no matter which addresses they resolve to. */
+/** Host names of cloud services that give machines their credentials. */
 const refusedNames = /^(?:metadata|metadata\.google\.internal|instance-data(?:\.ec2\.internal)?)$/
 
-/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and some of databases and the like. */
+/**
+ * Ports of other protocols, whose servers could take an HTTP request for a message, such as the bad ports of WHATWG
+ * Fetch and those of databases.
+ */
 const refusedPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -37,9 +39,9 @@ const refusedPorts: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Creates a guard that allows requests to the internet, and to the address blocks that the operator allows, but never to cloud metadata
- * services or to the ports of other protocols. Every address of a name must be allowed, and the connection goes to one of the checked
- * addresses, so a later answer of DNS makes no difference.
+ * Creates a guard that allows requests to the internet and to the given address blocks, but not to cloud metadata
+ * services or to the ports of other protocols. Each address of a name must be allowed, and the connection goes to one
+ * of the checked addresses, so a later answer of DNS makes no difference.
  */
 export function createGuard(allowed: readonly AddressBlock[], resolve: ResolveHost = resolveHost): AddressGuard {
   const allows = (address: string | undefined) => {
@@ -67,10 +69,9 @@ export interface ServiceNetwork {
 }
 
 /**
- * Creates the guard of a service whose URL is in the configuration. If the host of that URL is an address, this address is allowed; if
- * it is `localhost`, this machine is. Of any other name, every address must be on the internet or in `allowAddresses`. Metadata services
- * are never allowed.
- *
+ * Creates the guard of a service whose URL is in the configuration. If the host of that URL is an address, this address
+ * is allowed; if it is `localhost`, this machine is. The addresses of another name must be on the internet or in
+ * `allowAddresses`.
  * @throws ResourceError `invalid` (reason `configuration`) for a text in `allowAddresses` that is not an address.
  */
 export function createServiceGuard(
@@ -86,7 +87,9 @@ export function createServiceGuard(
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** Parses addresses and address blocks. Throws ResourceError `invalid` (reason `configuration`) for any other text. */
+/**
+ * @throws ResourceError `invalid` (reason `configuration`) for a text that is neither an address nor an address block.
+ */
 export function parseAllowed(allowAddresses: readonly string[]): readonly AddressBlock[] {
   return allowAddresses.map((text) => {
     const block = addressBlock(text)
@@ -99,7 +102,6 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
   })
 }
 
-/** Reason for the refusal of an address, for the operator. */
 const notPublic =
   'its host resolves to an address outside the public internet, such as this machine or a private network ("allowAddresses" permits such addresses)'
 
@@ -129,23 +131,21 @@ interface GuardedRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Body of a POST. Without it, the request is a GET. */
   readonly body?: string
-  /** Aborts the request, and the reading of its answer. */
   readonly signal: AbortSignal
   /** Certificates of certificate authorities, in PEM. They replace those that Node trusts. */
   readonly ca?: string
 }
 
-/** Maximum size of the answer's headers, in bytes. */
 const maxHeaderBytes = 32 * 1024
-/** Maximum number of informational answers before the answer (100 Continue, 103 Early Hints). */
+/** Maximum number of informational answers (100 Continue, 103 Early Hints). */
 const maxPreliminary = 16
 
 /**
- * Sends one request over a connection of its own, and resolves with the answer, whose body has not been read. Before any byte is
- * sent, the guard checks the URL, then every address of the host, then the address of the connection. A redirect is an answer
- * like any other. Proxy variables of the environment have no effect.
- *
- * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHostCode} and a message for the operator.
+ * Sends one request over a connection of its own, and resolves with the answer, whose body has not been read. The guard
+ * checks the URL, the addresses of the host, and the address of the connection. Redirects are not followed, and proxy
+ * variables of the environment have no effect.
+ * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHostCode} and a message for
+ * the operator.
  */
 export function sendGuarded(guard: AddressGuard, request: GuardedRequest): Promise<IncomingMessage> {
   const { host, port, scheme } = request.url

@@ -1,6 +1,5 @@
 import type { Span } from './kit/sorted.ts'
 
-/** The UTF-16 code units of a text, as a pattern. */
 export const unitsOf = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
 
 /** The automaton of Aho and Corasick (1975), which finds many patterns in one pass. States are numbers; 0 is the root. */
@@ -17,7 +16,7 @@ export interface Automaton {
 
 const hash = (a: number, b: number, c: number) => (a * 961 + b * 31 + c) & 0xffff
 
-/** Builds the automaton of patterns, which are UTF-16 units of a text, or bytes: at least three for each pattern. */
+/** Builds the automaton of patterns: UTF-16 units or bytes, at least three in each. */
 export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automaton {
   const next = new Map<number, number>()
   const depth = [0]
@@ -59,21 +58,23 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
   }
 }
 
-/** The UTF-16 code units of a text, or bytes, as the input of a search. */
 interface Units {
   at(index: number): number
-  /** Returns the first index from `at` on at which a pattern may begin, by the three units there; the greater of `at` and `to - 2` if none. */
+  /**
+   * Returns the first index from `at` on at which a pattern may begin; the greater of `at` and `to - 2` if there is
+   * none.
+   */
   seek(begins: Uint8Array, at: number, to: number): number
 }
 
-/** The UTF-16 code units of a text, as the input of a search. */
-// `seekInText` and the `seek` of `unitsInBytes` are alike on purpose: one loop over both kinds of input would be several times slower.
+// `seekInText` and the `seek` of `unitsInBytes` are alike on purpose: one loop over both kinds of input would be
+// slower.
 export const unitsInText = (text: string): Units => ({
   at: (index) => text.charCodeAt(index),
   seek: (begins, from, to) => seekInText(text, begins, from, to),
 })
 
-/** Returns the first index from `from` on at which a pattern may begin in a text; the greater of `from` and `to - 2` if there is none. */
+/** The `seek` of {@link unitsInText}. */
 export function seekInText(text: string, begins: Uint8Array, from: number, to: number): number {
   let first = text.charCodeAt(from)
   let second = text.charCodeAt(from + 1)
@@ -86,7 +87,6 @@ export function seekInText(text: string, begins: Uint8Array, from: number, to: n
   return Math.max(from, to - 2)
 }
 
-/** Bytes, as the input of a search. */
 export const unitsInBytes = (bytes: Uint8Array): Units => ({
   at: (index) => bytes[index] as number,
   seek: (begins, from, to) => {
@@ -110,7 +110,7 @@ export function createPatternScanner(automaton: Automaton) {
     find: (units: Units, from: number, to: number): readonly Span[] => {
       const spans: Span[] = []
       for (let at = from; at < to; at++) {
-        // At the root no pattern has begun: skip units that no pattern begins with.
+        // No pattern has begun: skip to the next possible beginning.
         if (state === 0) at = units.seek(begins, at, to)
         state = step(automaton, state, units.at(at))
         const length = longest[state] ?? 0
@@ -151,7 +151,6 @@ export function compilePatternSet(patterns: readonly Buffer[]): PatternSet {
   return { length, shift, heads }
 }
 
-/** Whether bytes contain one of the patterns. The longer the shortest pattern is, the more bytes are skipped. */
 export function holdsPattern(bytes: Buffer, { length, shift, heads }: PatternSet): boolean {
   for (let end = length - 1; end < bytes.length; ) {
     const step = shift[((bytes[end - 1] as number) << 8) | (bytes[end] as number)] as number

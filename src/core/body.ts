@@ -9,35 +9,33 @@ export interface ResourceBody {
   readonly version: string | undefined
   /** Entity tag in quotes. Undefined when the source has no versions. */
   readonly etag: string | undefined
-  /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
+  /** Length of the whole resource, in bytes; undefined when it is not known beforehand. */
   readonly length: number | undefined
   /**
    * Yields the bytes from `start` up to, but not including, `end`. By default all bytes.
-   *
-   * @throws ResourceError `unavailable` when the resource changes meanwhile.
+   * @throws ResourceError `unavailable` when a resource that is read in parts changes meanwhile.
    */
   bytes(start?: number, end?: number): AsyncIterable<Uint8Array>
   /** Releases the source of a body whose bytes are not needed. */
   release(): void
 }
 
-/** Reads a URI with the access of the caller. */
 export type ReadAsCaller = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
 /**
- * Maximum number of bytes that are requested from a source at once: the largest multiple of three below 1 MiB. Base64 encodes three bytes
- * at a time, so such a part leaves no bytes over to be copied to the next part.
+ * Maximum number of bytes that are requested from a source at once: the largest multiple of three below 1 MiB, because
+ * base64 encodes three bytes at a time.
  */
 const maxPartBytes = 1024 * 1024 - 1
-/** Number of bytes of the first part. It is small, so that the reader gets data soon. The parts then double in size, up to the maximum. */
+/** The first part is small, so that the reader gets data soon. The next ones double in size, up to the maximum. */
 const firstPartBytes = 64 * 1024 - 1
 
 /**
- * Opens a resource as a body. A resource within the limit of its source is read whole; a larger one in parts of up to 1 MiB, all
- * of one version, each when the one before has been consumed.
- *
+ * Opens a resource as a body. A resource that is too large for its source is read in parts of up to 1 MiB, each when
+ * the one before has been consumed.
  * @param tooLarge The error of an earlier read of the whole resource, which is then not tried again.
- * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI without exactly one content, such as a directory.
+ * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI without exactly one content, such
+ * as a directory.
  */
 export async function openBody(
   readAsCaller: ReadAsCaller,
@@ -96,7 +94,7 @@ function wholeBody(content: ResourceContent): ResourceBody {
   }
 }
 
-/** Opens a resource that is read in parts. A text has no ranges, because its length is known only after redaction and decoding. */
+/** A text has no length beforehand, because redaction and decoding change it. */
 async function openParts(
   readAsCaller: ReadAsCaller,
   uri: string,
@@ -116,13 +114,14 @@ async function openParts(
       step = Math.min(2 * step, maxStep)
       return contentPart
     } catch (failure) {
-      // `place` is the byte offset up to which the text before this part must be searched for secrets first. Read the part there, then try again.
+      // `place` is the byte offset up to which the text before this part must be searched for secrets. Read the part
+      // there, then try again.
       const place = isResourceError(failure, 'too-large') ? Number(failure.detail.place) : Number.NaN
       if (place < start && place > searchedTo) {
         await part(place)
         return part(start, end, place)
       }
-      // The source has reported a smaller limit: continue with parts of that size.
+      // The source has reported a smaller limit.
       const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
       if (!(limit >= 1 && limit < step)) throw failure
       step = limit
@@ -151,7 +150,6 @@ async function openParts(
   }
 }
 
-/** A part of a resource: its bytes, the offsets of its first and last byte, the query for the next part, and the size of the resource. */
 interface ContentPart {
   readonly content: ResourceContent
   readonly bytes: Uint8Array
@@ -161,7 +159,7 @@ interface ContentPart {
   readonly size: number | undefined
 }
 
-/** Returns the part that a content holds. `error` is thrown for a source without parts: the error of the read of the whole resource. */
+/** @throws `error` if the content is no part, because its source has no parts. */
 function toContentPart(content: ResourceContent, error: Error): ContentPart {
   const facts = content.meta?.[metaKeys.part]
   if ('stream' in content || typeof facts !== 'object' || facts === null) throw error

@@ -43,12 +43,14 @@ export type Mount = MountOptions
 
 export interface CatalogOptions {
   readonly mounts: readonly Mount[]
-  /** Secret that encrypts and authenticates cursors. Replicas must share it. Default random: then cursors become invalid when the process ends. */
+  /**
+   * Secret that encrypts and authenticates cursors. Replicas must share it. Default random: then cursors become invalid
+   * when the process ends.
+   */
   readonly secret?: Uint8Array
-  /** Earlier secrets. Cursors that were sealed with them remain valid. */
+  /** Earlier secrets, whose cursors remain valid. */
   readonly earlierSecrets?: readonly Uint8Array[]
   readonly pages?: Partial<Paging>
-  /** Limits of subscriptions. */
   readonly changes?: Partial<ChangeLimits>
   /** Opens the storage of earlier texts, listings and changes, for reads since a version and comparisons. Default: in memory. */
   readonly earlier?: () => Promise<EarlierTexts>
@@ -57,28 +59,28 @@ export interface CatalogOptions {
   readonly log?: Log
 }
 
-/** The mount table. It owns everything long-lived: providers, compiled templates, the secret of the cursors. */
+/** Providers at their addresses. Requests go through a view of it, which has the rights of one principal. */
 export interface Catalog {
   readonly mounts: readonly Mount[]
-  /** Returns the catalog as one principal sees it. */
   view(principal: Principal): View
   /** Returns a function that creates views with shorter lists. Unlisted resources can still be read and listened to. */
   narrowed(narrowing: ListRestriction): (principal: Principal) => View
   /**
-   * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
-   * about its entries. Empty outside of every mount, and for a malformed URI.
+   * Returns the OAuth scopes that a token needs for a URI or a template, by its mount. Empty outside of every mount,
+   * and for a malformed URI.
    */
   scopesOf(uri: string): readonly string[]
   /**
-   * Whether the rules let a principal see a URI, or, for a directory (with a final `/`), anything below it. Whether an entry
-   * exists makes no difference. Throws ResourceError `invalid` for a malformed URI.
+   * Whether the rules let a principal see a URI, or, for a directory (with a final `/`), anything below it. The entry
+   * need not exist.
+   * @throws ResourceError `invalid` for a malformed URI.
    */
   allows(principal: Principal, uri: string): boolean
-  /** Returns the mount as the indexer sees it: every entry, without access rules. Undefined when no mount has this address. */
+  /** Returns a reader for the indexer, without access rules. Undefined when no mount has this address. */
   reader(address: string): MountReader | undefined
-  /** Returns the mounts whose notifications of changes are currently degraded, for the operator. */
+  /** Returns the mounts whose notifications of changes are currently degraded. */
   degraded(): readonly DegradedMount[]
-  /** Closes every provider. */
+  /** Closes the providers. Failures are only logged. */
   close(): Promise<void>
 }
 
@@ -209,7 +211,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     }
   }
 
-  /** Reads a directory whose URI has no final slash. `missing` is the error to throw if the path is no directory either. */
+  /** @param missing The error to throw if the path is no directory either. */
   const readDirectory = async (mount: Mounted, uri: string, path: string, context: Context, missing: ResourceError) => {
     try {
       return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }
@@ -219,7 +221,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     }
   }
 
-  /** Reads a large content: in parts if the caller accepts a stream of them, or else as a whole once there is room for it in memory. */
+  /** Reads in parts if the caller accepts a stream of them, or else as a whole once there is room for it in memory. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
     const { large, room, ...whole } = options
     const part = async (of: string, { signal }: CallOptions) => readUri(of, defined({ signal }))
@@ -274,7 +276,6 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
 /** Size above which a content waits for room in memory, in bytes. */
 const largeBytes = 512 * 1024
 
-/** One year, in milliseconds: the usual lifetime in caches of a content that never changes. */
 const yearMs = 365 * 24 * 3600 * 1000
 
 /** The version of a query `since=VERSION`; undefined for another query, and for one that a template of the mount declares. */
@@ -286,7 +287,6 @@ async function sinceIn(mount: Mounted, path: string, query: string, context: Con
   return templates.some((template) => template.matches(path, query)) ? undefined : params.get('since')
 }
 
-/** Reads a resource since a version. The whole is read, however large, to find the difference. */
 async function readDelta(
   mount: Mounted,
   { earlier }: CatalogState,
@@ -305,10 +305,6 @@ interface Located {
   readonly parsed: ParsedUri
 }
 
-/**
- * Keeps the text of a result, and returns the result with the version of that text. The result for a URI with a query, and one with
- * several contents, without a text, or with too long a text, is returned unchanged.
- */
 async function keepResultText(
   { earlier }: CatalogState,
   { mount, path, parsed }: Located,
@@ -324,8 +320,8 @@ async function keepResultText(
 const noParams: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads one path, if access allows it. The content at that path has the URI as the caller spelled it. For a denied path, a path that does not
- * exist is requested from the source, so that neither the error nor its time distinguishes a denied path from a missing one.
+ * Reads a path, if access allows it. For a denied path, the source is asked for one that does not exist, so that
+ * neither the error nor its time tells a denied path from a missing one.
  */
 async function readPath(
   mount: Mounted,
@@ -358,7 +354,7 @@ async function readPath(
   return { contents: resources, cache: isImmutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
 }
 
-/** Parses the query of a URI. A template of the mount must match it. */
+/** Parses the query of a URI, which a template of the mount must match. */
 async function paramsOf(mount: Mounted, state: CatalogState, path: string, query: string, context: Context) {
   const templates = await mount.templates(context)
   if (templates.some((template) => template.matches(path, query))) return parseQuery(query)

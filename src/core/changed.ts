@@ -10,16 +10,14 @@ interface ChangedOptions {
   readonly texts: EarlierTexts
   readonly principal: Principal
   readonly list: (cursor: string | undefined) => Promise<Page<Resource>>
-  /** Whether the principal may see a URI now. */
   readonly allows: (uri: string) => boolean
 }
 
-/** Maximum number of resources that are compared. */
 const maxListed = 100_000
 
 /**
- * Suffix of a version that a later state may have too, because the resource was modified just before. The resource counts as changed once
- * its version is certain; only a read shows whether it has changed.
+ * Suffix of a version that a later state may have too, because the resource was modified just before. The resource
+ * counts as changed once its version is certain.
  */
 const unsteady = '~'
 const stripUnsteadySuffix = (version: string) =>
@@ -29,9 +27,8 @@ const stripUnsteadySuffix = (version: string) =>
 type Versions = ReadonlyMap<string, string>
 
 /**
- * Compares the current listing with an earlier one of the same principal. Both are kept, so the answer does not depend on whether
- * anybody watched in between. A listed resource without a version and a time never counts as updated.
- *
+ * Compares the current listing with an earlier one of the same principal, and keeps the current one. A resource with
+ * neither a version nor a time has nothing to compare.
  * @throws ResourceError `too-large` for more than 100,000 resources.
  */
 export async function changedResources(
@@ -69,7 +66,7 @@ interface Found {
   readonly resource: ChangedResource
 }
 
-/** Returns a test for changes at or below a URI, of resources that the principal may see now: a denied one looks as if it had never existed. */
+/** Returns a test for changes at or below a URI, of resources that the principal may see now. */
 function isWanted(uri: string | undefined, allows: (uri: string) => boolean) {
   return ({ resource }: Found): boolean =>
     (uri === undefined || isBelowAny(resource.uri, [uri.replace(/\/$/, '')])) && allows(resource.uri)

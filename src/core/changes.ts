@@ -15,11 +15,14 @@ export interface ChangeLimits {
   readonly perPrincipal: number
   /** Maximum number of URIs of all principals. */
   readonly total: number
-  /** Maximum number of subscriptions of one principal: streams, sessions, pipes. */
+  /** Maximum number of subscriptions of one principal. */
   readonly subscriptions: number
   /** Maximum number of subscriptions of all principals. */
   readonly totalSubscriptions: number
-  /** Minimum time between two notifications to a subscription that the same list (resources, prompts or tools) has changed, in milliseconds. */
+  /**
+   * Minimum time between two notifications of the same changed list (resources, prompts or tools) to a subscription, in
+   * milliseconds.
+   */
   readonly listIntervalMs: number
 }
 
@@ -38,16 +41,11 @@ export function createQuota(most: ChangeLimits) {
   let total = 0
   let totalSubscriptions = 0
 
-  /** Returns the error for a limit that is reached. `of` is its owner: the limit of one subscription is permanent, the others may have room later. */
   const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
     invalid(`The limit of ${limit} ${what} is reached. Unsubscribe from some.`, 'too-many', { limit, of })
 
   return {
-    /**
-     * Opens a subscription, and returns its share of the limits.
-     *
-     * @throws ResourceError `invalid` for one subscription too many.
-     */
+    /** @throws ResourceError `invalid` (reason `too-many`) for one subscription too many. */
     open: (principal: string) => {
       const share = shares.get(principal) ?? { uris: 0, subscriptions: 0 }
       if (share.subscriptions >= most.subscriptions)
@@ -64,7 +62,7 @@ export function createQuota(most: ChangeLimits) {
         total += change
       }
       return {
-        /** Counts more URIs. Throws ResourceError `invalid` when a limit has no room for them. */
+        /** @throws ResourceError `invalid` (reason `too-many`) when a limit has no room for the URIs. */
         take: (uris: number): void => {
           if (own + uris > most.perSubscription)
             throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
@@ -88,7 +86,7 @@ export function createQuota(most: ChangeLimits) {
 export interface Clock {
   /** Returns a monotonic time. */
   now(): number
-  /** Runs a function later. Returns a function that cancels it. */
+  /** Returns a function that cancels the run. */
   after(ms: number, run: () => void): () => void
 }
 
@@ -102,14 +100,14 @@ export const systemClock: Clock = {
 }
 
 /**
- * Creates a throttle: at most one action in `intervalMs`. The first is admitted at once. Those within the interval are replaced
- * by one call of `act` at its end, so an action always follows the last event.
+ * Creates a throttle. One action is admitted at once; those within `intervalMs` of it are replaced by one call of `act`
+ * at the end.
  */
 export function createThrottle(intervalMs: number, act: () => void, clock: Clock) {
   let last = Number.NEGATIVE_INFINITY
   let cancel: (() => void) | undefined
   return {
-    /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
+    /** Whether the caller may act now. When false, `act` is called at the end of the interval. */
     admit: () => {
       if (cancel !== undefined) return false
       const waitMs = last + intervalMs - clock.now()
@@ -124,7 +122,6 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
       })
       return false
     },
-    /** Cancels a waiting action. */
     close: () => {
       cancel?.()
       cancel = undefined
@@ -132,7 +129,7 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
   }
 }
 
-/** Creates a subscription's listeners for changes of prompts, or of tools. A throttle limits how often they notify. */
+/** Creates the listeners of a subscription for changes of prompts, or of tools. */
 export function createKindListeners(
   kind: ChangedKind,
   principal: Principal,
@@ -165,10 +162,8 @@ export function createKindListeners(
   }
 }
 
-/** Finds the mount and path of a URI; undefined when it lies in no mount. */
 type FindMount = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 
-/** State that the URIs of one call to `add` share. */
 interface AddState {
   readonly context: Context
   /** Watches that could not be started: the other URIs do not wait for them again. */
@@ -177,35 +172,27 @@ interface AddState {
   looks: number
 }
 
-/** The parts that all subscriptions of a catalog share. */
 interface SubscriptionParts {
   readonly state: CatalogState
   readonly route: FindMount
   readonly watches: ReadonlyMap<Mounted, MountWatch>
   readonly quota: ReturnType<typeof createQuota>
-  /** Minimum time between two notifications that a list has changed, in milliseconds. */
   readonly listIntervalMs: number
   readonly clock: Clock
 }
 
-/**
- * Opens the subscription of one listener.
- *
- * @throws ResourceError `invalid` for one subscription too many.
- */
 function openSubscription(
   { state, route, watches, quota, listIntervalMs, clock }: SubscriptionParts,
   listener: ChangeListener,
   principal: Principal,
 ): Subscription {
   const share = quota.open(principal.id)
-  /** The path that each URI listens to, and the watch that reports its changes, by the URI as the client spelled it. */
+  /** The keys are URIs as the client spelled them. */
   const watchesByUri = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
   let closed = false
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
   const prompts = createKindListeners('prompts', principal, listener, listIntervalMs, clock)
   const tools = createKindListeners('tools', principal, listener, listIntervalMs, clock)
-  /** Notifies the listener of changed URIs at once, and of a changed list only as often as the throttle allows. */
   const tell = ({ listed, ...change }: ViewChange): void => {
     if (closed) return
     const now = listed && lists.admit()
@@ -214,7 +201,7 @@ function openSubscription(
 
   const own: Listener = { principal, notify: tell }
 
-  /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
+  /** Adds a URI that counts towards the limits already. Undefined when it cannot be listened to. */
   const addOne = async (uri: string, adding: AddState): Promise<'added' | 'known' | undefined> => {
     const location = locateUri(uri, route)
     const watch = location && watches.get(location.mount)
@@ -236,7 +223,7 @@ function openSubscription(
     )
   }
 
-  /** Returns a function that listens to the lists of mounts. It resolves to whether the principal may listen to at least one of them. */
+  /** The function resolves to whether the principal may listen to at least one of the mounts. */
   const hear =
     (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
     async (options?: CallOptions): Promise<boolean> => {
@@ -244,7 +231,7 @@ function openSubscription(
       const context = { principal, signal: new AbortController().signal }
       let isHeard = false
       for (const [mount, watch] of mounts) {
-        // A mount without visible entries counts too, since some may appear: the rules alone decide here.
+        // A mount without visible entries counts too, since some may appear.
         if (mount.isHidden(principal)) continue
         await watch.arm(signal)
         if (closed || signal.aborted) return false
@@ -310,10 +297,7 @@ function openSubscription(
   }
 }
 
-/**
- * Adds a path to a watch. Resolves to whether its changes are reported: the caller may listen to the path, and the source can
- * be watched.
- */
+/** Resolves to whether changes of the path are reported from now on. */
 async function isFollowed(
   mount: Mounted,
   watch: MountWatch,
@@ -336,8 +320,8 @@ async function isFollowed(
 }
 
 /**
- * Whether the caller may listen to a path: it may see the path, or, for a directory, some entry in it. The search for such an entry is
- * bounded, and counts as a failure at its limit.
+ * Whether the caller may see a path, or, for a directory, some entry in it. False when the search for such an entry
+ * reaches its limit.
  */
 async function isAllowed(mount: Mounted, path: string, adding: AddState): Promise<boolean> {
   const { principal } = adding.context
@@ -353,18 +337,16 @@ async function isAllowed(mount: Mounted, path: string, adding: AddState): Promis
   return false
 }
 
-/** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
 function locateUri(uri: string, route: FindMount): ReturnType<FindMount> {
   return valueOr(() => route(parseUri(uri)), undefined, 'invalid')
 }
 
-/** A mount whose notifications of changes are currently degraded. */
 export interface DegradedMount {
   readonly address: string
   readonly degradation: Degradation
 }
 
-/** Creates the subscriptions of all principals. Each mount whose source can report changes has one watch, which runs while anyone listens. */
+/** Creates the subscriptions of a catalog. They share one watch for each mount whose source can report changes. */
 export function createChangeSubscriptions(
   state: CatalogState,
   route: FindMount,
@@ -384,15 +366,14 @@ export function createChangeSubscriptions(
   return {
     /** Whether any mount can notify about changes. */
     possible: watches.size > 0,
-    /** Whether any mount with prompts can notify about changes of its prompts. */
+    /** Whether a mount with prompts can notify about changes. */
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
-    /** Whether any mount with tools can notify about changes of its tools. */
+    /** Whether a mount with tools can notify about changes. */
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
     open: (listener: ChangeListener, principal: Principal): Subscription =>
       openSubscription(parts, listener, principal),
-    /** Returns the latest changes, as a principal may see them. */
     historyOf: history.of,
-    /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
+    /** Undefined when the source of the mount cannot notify about changes. */
     watchOf: (mount: Mounted): MountWatch | undefined => watches.get(mount),
     degraded: (): readonly DegradedMount[] =>
       [...watches].flatMap(([mount, watch]) => {

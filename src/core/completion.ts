@@ -8,21 +8,20 @@ import type { ViewCompletionRequest } from './view.ts'
 /** Maximum number of values of one completion (MCP specification, server/utilities/completion). */
 export const maxCompletions = 100
 
-/** Completes a typed text with the values that begin with it. At most {@link maxCompletions} of them are returned. */
+/** Completes a typed text with values that begin with it, at most {@link maxCompletions}. */
 export function completeFromValues(values: readonly string[], typed = ''): Completion {
   const begin = canonicalPath(typed)
   const fitting = values.filter((value) => canonicalPath(value).startsWith(begin))
   return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
 }
 
-/** Placeholder for the value to be completed, to find its position in the template. */
 const marker = 'hikidashi0marker'
 
 /**
- * Completes one variable of a template of any mount, named by its complete URI template.
- *
+ * Completes one variable of a template of any mount.
  * @param isVisible Whether the principal may see anything in a mount.
- * @throws ResourceError `invalid` for a template that no mount has, or only a mount in which the principal may see nothing.
+ * @throws ResourceError `invalid` for a template that no mount has, or only a mount in which the principal may see
+ * nothing.
  */
 export async function completeTemplate(
   mounts: readonly Mounted[],
@@ -42,9 +41,8 @@ export async function completeTemplate(
 }
 
 /**
- * Completes one variable of a template: by the provider if it can, otherwise from the listing. Either way, values that the
- * principal may not see are left out. A value is escaped so that a client can put it into the template: for `100%.md`, `{+path}`
- * has the value `100%25.md`. The client may have typed the escaped form or the name itself.
+ * A value is escaped so that a client can put it into the template: for `100%.md`, `{+path}` has the value `100%25.md`.
+ * The client may have typed the escaped form or the name itself.
  */
 async function completePaths(
   mount: Mounted,
@@ -63,7 +61,7 @@ async function completePaths(
   return { values: values.slice(0, maxCompletions).map((text) => compiled.valueFor(name, text)), ...rest }
 }
 
-/** Completes a part of an unescaped name. The proposed values are unescaped names too. */
+/** The typed text and the proposed values are not escaped. */
 async function completeText(
   mount: Mounted,
   template: MountTemplate,
@@ -81,15 +79,14 @@ async function completeText(
   return completion ?? completeFromTree(mount, template, request, filled, context)
 }
 
-/** Proposes nothing when the variables that are already filled in lead to a missing path. */
 const whereNothingIs = fallbackTo<Completion>({ values: [] }, 'not-found')
 
-/** Maximum number of entries that are read to decide which values are visible: for all values, and for each one. */
+/** Maximum number of entries that are read to decide which values are visible: for all values, and for one. */
 const [maxLooks, maxLooksEach] = [2000, 500]
 
 /**
- * Returns the provider's values without those that the principal may not see: a value is visible when the path that it leads to
- * is, or something below that directory. A variable outside of the path gets no values, since they may come from any entry.
+ * Returns the provider's values without those that the principal may not see. A variable outside of the path gets no
+ * values, since they may come from any entry.
  */
 async function completeVisible(
   mount: Mounted,
@@ -103,7 +100,7 @@ async function completeVisible(
   if (position === undefined) return { values: [] }
   const typed = position.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
-  // The source never learns the name of a directory in which the principal may see nothing, as in a read.
+  // As in a read, the source does not learn the name of a directory in which the principal may see nothing.
   const isClosed = mount.reach(principal, directory) === 'none'
   const value = isClosed ? mount.asked(typed, principal).path.slice(position.head.length) : argument.value
   const completion = await ask({ ...argument, value })
@@ -137,7 +134,10 @@ async function completeVisible(
   return { values: visible }
 }
 
-/** Returns the path that a template leads to: `begun` if that ends in `/` or a variable of the path is not filled in yet, else the whole path. */
+/**
+ * Returns the path that a template leads to: `beginning` if that ends in `/` or a variable of the path has no value
+ * yet.
+ */
 function expandTemplatePath(
   { compiled }: MountTemplate,
   argumentValues: Readonly<Record<string, string>>,
@@ -152,15 +152,14 @@ function expandTemplatePath(
 }
 
 /**
- * Finds the position of a variable in the path after the variables before it are expanded: `head` is the path before it, decoded; `spans`,
- * whether its value may contain `/`. Undefined for a variable that is not in the path.
+ * `head` is the path before the variable, decoded; `spans`, whether the value of the variable may contain `/`.
+ * Undefined for a variable outside of the path.
  */
 function positionOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>) {
   const expand = (value: string) => template.compiled.expand({ ...Object.fromEntries(filled), [name]: value })
   const expanded = expand(marker)
   const at = expanded.indexOf(marker)
   const head = expanded.slice(0, at)
-  // A variable in the query has no path to complete.
   if (at === -1 || head.includes('?') || head.includes('#')) return undefined
   try {
     return { head: decodeURIComponent(head), spans: expand(`${marker}/${marker}`).includes(`${marker}/${marker}`) }

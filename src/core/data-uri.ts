@@ -1,16 +1,13 @@
 import { invalid } from './errors.ts'
 
-/** Whether a URI has the scheme `data`, in any case (RFC 3986, section 3.1). */
 export function isDataUri(text: string): boolean {
   return /^data:/i.test(text)
 }
 
 /**
- * Returns the canonical spelling of a `data:` URI: `data:` in lower case, and in the rest only those characters escaped that must
- * be. Equivalent spellings have the same result, so a URI is recognised after a host has re-encoded it.
- *
- * A `%` that begins no escape stands for itself.
- *
+ * Returns a `data:` URI in a canonical spelling, by which it is recognised after a host has re-encoded it: `data:` in
+ * lower case, and in the rest only those characters escaped that must be. A `%` that begins no escape stands for
+ * itself.
  * @throws ResourceError `invalid` for a URI without a comma.
  */
 export function canonicalDataUri(text: string): string {
@@ -23,10 +20,9 @@ export function canonicalDataUri(text: string): string {
 }
 
 /**
- * Parses a `data:` URI (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in US-ASCII.
- * In base64, white space is skipped, and the final `=` may be missing.
- *
- * @returns The content: type and subtype in lower case, and the parameters by their names in lower case.
+ * Parses a `data:` URI (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain`, in
+ * US-ASCII unless it names a charset. In base64, white space is skipped, and the final `=` may be missing.
+ * @returns The media type in lower case, the parameters by their names in lower case, and the decoded data.
  * @throws ResourceError `invalid` (reason `uri`).
  */
 export function parseDataUri(text: string) {

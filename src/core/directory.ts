@@ -9,13 +9,12 @@ import { type Child, iterateChildren } from './tree.ts'
 import { encodeSegment } from './uri.ts'
 import { directoryMimeType, type Page, type Resource, type ResourceContent } from './view.ts'
 
-/** The three ways to read a directory. Each throws `not-found` when the principal sees no such directory. */
+/** Reads directories. Throws `not-found` when the principal sees no such directory. */
 export interface DirectoryReader {
-  /** Returns a page of the directory's children. */
   page(mount: Mounted, path: string, cursor: string | undefined, context: Context): Promise<Page<Resource>>
-  /** Returns the listing of a directory as one text for a model, one line for each child. */
+  /** Returns the listing of a directory as one text, with a line for each child. */
   list(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
-  /** Returns a content for each child of a directory: a file is whole or cut, and a directory is empty. */
+  /** Returns the contents of the children of a directory: files whole or cut, directories empty. */
   expand(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
 }
 
@@ -24,13 +23,12 @@ const maxListingLength = 1024 * 1024
 /** Maximum total size of the files that a directory returns whole, in bytes. Further files are cut, but not below `beginningBytes`. */
 const maxWholeBytes = 256 * 1024
 const beginningBytes = 256
-/** Maximum number of children that a directory returns as contents. */
 const maxChildren = 2000
 
 export function createDirectoryReader(state: CatalogState): DirectoryReader {
   /**
-   * Returns the position that a cursor resumes at. In a mount that the principal may not see, an invalid cursor must look like a
-   * missing directory: its own error would reveal the mount.
+   * In a mount that the principal may not see, an invalid cursor must look like a missing directory: its own error
+   * would reveal the mount.
    */
   const resume = async (mount: Mounted, cursor: string, scope: readonly string[], context: Context) => {
     try {
@@ -133,7 +131,6 @@ function childResource(mount: Mounted, child: Child): Resource {
   return { uri: mount.uriOf(child.path), name: baseName(child.path), ...title, mimeType: directoryMimeType }
 }
 
-/** Formats a child as `name  size  date  type  title`, as far as they are known, or as `name/  directory`. */
 function formatChildLine({ path, entry }: Child): string {
   if (entry === undefined) return `${baseName(path)}/  directory`
   const facts = [
@@ -147,8 +144,8 @@ function formatChildLine({ path, entry }: Child): string {
 }
 
 /**
- * Returns the path under which the source lists a directory that seems to have no visible children: the path itself, or one that is canonically
- * equivalent. Throws `not-found` if it does not exist, and `invalid` if it is a file.
+ * Returns the path under which the source lists a directory: the path itself, or one that is canonically equivalent.
+ * @throws ResourceError `not-found` if the directory does not exist, `invalid` if it is a file.
  */
 async function requireDirectory(mount: Mounted, directory: string, context: Context): Promise<string> {
   if (directory === '') {
@@ -178,7 +175,6 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
   }
 }
 
-/** Cuts a content to at most `length` bytes, and marks it as truncated when it is not whole. */
 function truncateContent(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
   const truncatedMeta = {
@@ -194,7 +190,7 @@ function truncateContent(content: Content, entry: Entry, length: number): Conten
     if (content.bytes.length <= length) return partial ? { ...content, ...truncatedMeta } : content
     return { ...content, bytes: content.bytes.subarray(0, length), ...truncatedMeta }
   }
-  // A stream is not read for a directory: the client can read the resource itself.
+  // A stream is not read for a directory.
   const { stream: _, length: __, ...facts } = content
   return { ...facts, bytes: new Uint8Array(), ...truncatedMeta }
 }

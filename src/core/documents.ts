@@ -16,10 +16,10 @@ export type DocumentFormat =
   | 'html'
   | 'ipynb'
 
-/** Form of the text of a document. A PDF has only plain text: its headings and tables are unknown. */
+/** Form of the text of a document. */
 export type ReadingForm = 'text' | 'markdown'
 
-/** MIME types by format, as the beginnings of their names. */
+/** Beginnings of MIME types. The first format that fits is taken, so the order matters. */
 const types: Readonly<Record<DocumentFormat, readonly string[]>> = {
   pdf: ['application/pdf'],
   docx: ['application/vnd.openxmlformats-officedocument.wordprocessingml', 'application/vnd.ms-word'],
@@ -75,7 +75,9 @@ export function readingFormsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }
 
-/** Whether documents of a format state the encodings of their texts. Their stored bytes are then read without being decoded first. */
+/**
+ * Whether documents of a format are read without decoding them first, because they state the encodings of their texts.
+ */
 export function namesEncodings(format: DocumentFormat): boolean {
   return ['mail', 'rtf', 'doc', 'xls'].includes(format)
 }

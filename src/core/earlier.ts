@@ -4,7 +4,7 @@ import { createLruCache } from './kit/lru.ts'
 import { metaKeys } from './meta.ts'
 import type { Content } from './provider.ts'
 
-/** Texts and listings that clients have read, so that a later answer can be the difference from one. Unused ones are removed in time. */
+/** Storage of texts and listings that clients have read, so that a later answer can be the difference from one. */
 export interface EarlierTexts {
   /** Returns a text as a client gets it: without secrets. */
   clean(text: string): string
@@ -14,11 +14,10 @@ export interface EarlierTexts {
   readonly lasting?: Pick<EarlierTexts, 'get' | 'put'>
 }
 
-/** Maximum length of a kept text, and of all of them in memory, in characters. */
+/** Maximum length of a kept text, in characters. */
 export const maxKeptText = 1024 * 1024
 const maxKept = 32 * 1024 * 1024
 
-/** Keeps texts in memory, until the process ends. */
 export function createMemoryTexts(): EarlierTexts {
   const cache = createLruCache<string>(maxKept, (text) => text.length)
   return {
@@ -34,29 +33,34 @@ export interface DeltaMetadata {
   readonly since: string
   /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
   readonly state: 'unchanged' | 'diff' | 'whole'
-  /** Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the content is not one text of at most 1 MiB. */
+  /**
+   * Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the
+   * content is not one text of at most 1,048,576 characters.
+   */
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 
-/** The key under which a version of a text is stored. */
 function textVersionKey(address: string, path: string, version: string): string {
   return createHash('sha256')
     .update(JSON.stringify([address, path, version]))
     .digest('base64url')
 }
 
-/** Version of a text by its content. Its prefix tells it from the versions that sources give. */
+/** Version of a text by its content, with a prefix that sources hardly use. */
 export function digestVersion(text: string): string {
   return `sha256.${createHash('sha256').update(text).digest('base64url').slice(0, 27)}`
 }
 
-/** The place of a content: the address of its mount, and its path there. */
+/** The address of a mount, and a path in it. */
 export interface TextPlace {
   readonly address: string
   readonly path: string
 }
 
-/** Keeps the text of a content that was read. Resolves to its version; undefined for a content that is no text, or longer than {@link maxKeptText}. */
+/**
+ * Resolves to the version of the kept text; undefined for a content that is no text, or longer than {@link
+ * maxKeptText}.
+ */
 export async function keepText(
   texts: EarlierTexts,
   { address, path }: TextPlace,
@@ -76,10 +80,16 @@ export async function keepText(
   return version
 }
 
-/** Value that is stored under a version with which the source has marked several texts. It differs from every text, because texts are well-formed. */
+/**
+ * Stored under a version that the source has given to several texts. It differs from each kept text, because those are
+ * well-formed.
+ */
 const ambiguous = '\ud800'
 
-/** Answers a read since a version: with an empty content if it is the same, or else with the shorter of a difference and the whole. */
+/**
+ * Answers a read since a version with an empty content if the text is the same, or else with a difference or the whole
+ * content.
+ */
 export async function readSince<T extends Content>(
   texts: EarlierTexts,
   place: TextPlace,

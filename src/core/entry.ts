@@ -1,16 +1,17 @@
 export type Audience = 'user' | 'assistant'
 
-/** An image that a client may show (MCP 2025-11-25 and later). `src` is an `https:` or `data:` URI. */
+/** An image that a client may show (MCP 2025-11-25 and later). */
 export interface Icon {
+  /** An `https:` or `data:` URI. */
   readonly src: string
   readonly mimeType?: string
   readonly sizes?: readonly string[]
   readonly theme?: 'light' | 'dark'
 }
 
-/** Description of a resource or a template for a model or a person, besides its address. */
+/** Description of a resource or a template for models and people. */
 export interface Description {
-  /** Title for people. A resource also has a name, which is the last segment of its path. */
+  /** Title for people. */
   readonly title?: string
   readonly description?: string
   readonly mimeType?: string
@@ -22,23 +23,22 @@ export interface Description {
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
-/**
- * One entry that a provider lists.
- *
- * `path` is relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or `..`, and
- * contain no slash, control character or lone surrogate (a backslash is an ordinary character). A path that ends in `/` is a
- * directory; `list` leaves directories out, since they follow from the paths of their contents. The empty path is the mount
- * itself, when it is a single resource.
- */
+/** One entry that a provider lists. */
 export interface Entry extends Description {
+  /**
+   * Path relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or `..`, and contain
+   * no slash, control character or lone surrogate (a backslash is an ordinary character). A path that ends in `/` is a directory; `list`
+   * leaves directories out, since they follow from the paths of their contents. The empty path is the mount itself, when it is a single
+   * resource.
+   */
   readonly path: string
-  /** Name, when it differs from the last segment of the path. */
+  /** Default: the last segment of the path. */
   readonly name?: string
-  /** Size in bytes, as the source stores it. Undefined when it is unknown: never a guess. */
+  /** Size in bytes, as the source stores it. Undefined when it is unknown. */
   readonly size?: number
   /** Time of the last modification, in milliseconds since 1970 (UTC). */
   readonly modified?: number
-  /** Opaque version that changes whenever the content does. The version of a directory depends on the names directly in it. */
+  /** Opaque version, which changes with the content. */
   readonly version?: string
 }
 
@@ -48,24 +48,22 @@ export interface ByteRange {
   readonly end?: number
 }
 
-/** A content without its text or bytes: its path, type, version, size and range. */
 export interface ContentMetadata {
-  /** Path of this content, when it differs from the requested one (a read may return several contents). */
+  /** Path of this content, when it differs from the requested one. A read may return several contents. */
   readonly path?: string
   readonly title?: string
   readonly mimeType?: string
   readonly version?: string
-  /** Size of the whole resource, in bytes; undefined when it is unknown. */
+  /** Size of the whole resource, in bytes. */
   readonly size?: number
-  /** The range of the resource that this content covers; undefined for the whole. `end` is always given. */
+  /** The range of the resource that this content covers; undefined for the whole. */
   readonly range?: { readonly start: number; readonly end: number }
-  /** Whether the content at this path never changes (the path contains its hash): a client may cache it for ever. */
+  /** Whether the content at this path never changes, as at a path that contains the hash of the content. */
   readonly immutable?: boolean
   /** Members of `_meta` in the answer. JSON values. */
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
-/** One content of a read: text, or bytes, or a stream of bytes of known length. */
 export type Content = ContentMetadata &
   (
     | { readonly text: string }
@@ -86,11 +84,12 @@ export function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** An entry with its URI, as a client sees it. `modified` is in milliseconds since 1970 (UTC). */
+/** An entry with its URI, as a client sees it. */
 export interface Resource extends Description {
   readonly uri: string
   readonly name: string
   readonly size?: number
+  /** Time of the last modification, in milliseconds since 1970 (UTC). */
   readonly modified?: number
   readonly version?: string
 }
@@ -102,20 +101,19 @@ export const requiredPriority = 1
 const maxClaimedPriority = 0.99
 
 /**
- * Caps a priority that a document or another server claims for itself at {@link maxClaimedPriority}: only the operator of this
- * server can require a resource.
+ * Caps the priority that a document or another server claims for itself, since only the operator of this server can
+ * require a resource.
  */
 export function capClaimedPriority(priority: number): number {
   return Math.min(priority, maxClaimedPriority)
 }
 
 /**
- * Characters that control a terminal, change the direction of text or are invisible: C0 and C1 controls, DEL, the marks,
- * embeddings, overrides and isolates of bidirectional text (UAX #9), and tags (U+E0000 to U+E007F).
+ * C0 and C1 controls, DEL, the marks, embeddings, overrides and isolates of bidirectional text (UAX #9), and tags
+ * (U+E0000 to U+E007F).
  */
 const hiddenCharacters = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu
 
-/** Characters that end a line or a column. In a text of one line, a space replaces them. */
 const breaks = /\r\n|[\t\n\v\f\r\u0085\u2028\u2029]/g
 
 /** Returns a text of a source as one line, without control characters, marks of direction and tags. */
@@ -131,7 +129,7 @@ export function toUnicodeEscape(character: string): string {
 
 type Texts = Pick<Description, 'title' | 'description'>
 
-/** Cleans the title and description of a source's entry, template, prompt or content. Returns the same object when nothing changes. */
+/** Cleans the title and description. Returns the same object when nothing changes. */
 export function cleanTexts<T extends Texts>(facts: T): T {
   const { title, description } = facts
   if (title === undefined && description === undefined) return facts

@@ -1,9 +1,8 @@
 /**
- * The kind of a failed operation on a resource. The list is closed: JSON-RPC, HTTP and the exit code map each kind, and treat an error
- * that is not a {@link ResourceError} as `internal`.
+ * The kind of a failed operation on a resource.
  *
- * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). A retry cannot help.
- * - `not-found`: nothing exists there, or the principal may not see it. Clients can never tell the two apart.
+ * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument).
+ * - `not-found`: nothing exists there, or the principal may not see it. Clients cannot tell the two apart.
  * - `too-large`: the content or the answer is larger than a limit. A part of it may be readable.
  * - `unavailable`: the source does not answer at the moment. A later retry can help.
  * - `internal`: a fault of the server.
@@ -11,8 +10,7 @@
 export type ErrorKind = 'invalid' | 'not-found' | 'too-large' | 'unavailable' | 'internal'
 
 /**
- * The way in which a client can act on an error. It is sent as `data.reason`, so a client may depend on it. The list is the same for every
- * source. Details stand in the sentence and, if a client can use them, in the other members of `data`.
+ * The way in which a client can act on an error. It is sent as `data.reason`.
  *
  * - `uri`: the URI is malformed. Correct its spelling.
  * - `cursor`: the cursor is not one that this listing gave to this caller. Begin the listing again.
@@ -78,8 +76,8 @@ const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
  * The failure of an operation on a resource.
  *
  * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
- * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log (except `retryAfter`), and
- * the client gets a fixed sentence. `cause` is never sent.
+ * no path of this machine, host name, SQL or text of another library. For the other kinds the client gets a
+ * fixed sentence, and `retryAfter` if it is given. `cause` is not sent.
  */
 export class ResourceError extends Error {
   /** Whether a value is an error of this class, or of the same class in another copy of this package, which a source from outside may use. */
@@ -99,7 +97,7 @@ export class ResourceError extends Error {
   }
 }
 
-/** Returns the error that a provider throws when no entry exists at a path. The message goes only to the log. */
+/** Returns the error that a provider throws when no entry exists at a path. The message does not reach the client. */
 export function notFound(message = 'not found'): ResourceError {
   return new ResourceError('not-found', message)
 }
@@ -114,17 +112,14 @@ export function asDenied(error: ResourceError): ResourceError {
   return Object.create(error, { detail: { value: { fault: 'denied' } } })
 }
 
-/**
- * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog then
- * retries without a limit.
- */
+/** Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. */
 export function overReadLimitError(size?: number): ResourceError {
   const sizeFact = size === undefined ? {} : { size }
   const message = 'The content is larger than the current limit. Request it again in a moment.'
   return new ResourceError('too-large', message, { fault: 'later', ...sizeFact })
 }
 
-/** Whether an error is that of {@link overReadLimitError}: the read is retried without a limit. */
+/** Whether an error is that of {@link overReadLimitError}. */
 export function isOverReadLimit(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.fault === 'later'
 }
@@ -144,22 +139,19 @@ export function tooLarge(message: string, detail: ErrorDetail = {}): ResourceErr
   return new ResourceError('too-large', message, { reason: 'too-large', ...detail })
 }
 
-/** Returns the error of a malformed request. */
 export function invalid(message: string, reason: ErrorReason, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })
 }
 
-/** The error for a cursor that the listing did not give to this principal. */
 export function foreignCursorError(): ResourceError {
   return invalid('The cursor does not belong to this list. Begin again without it.', 'cursor')
 }
 
-/** Returns the code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
+/** Returns the code of an error of the system or of a library, such as `ENOENT`. */
 export function errorCodeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Whether an error is a {@link ResourceError}, and of the given kind if one is given. */
 export function isResourceError(error: unknown, kind?: ErrorKind): error is ResourceError {
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }

@@ -1,6 +1,5 @@
 type Arguments = Readonly<Record<string, unknown>>
 
-/** The members of a JSON Schema by which arguments are fitted. */
 interface FittingSchema {
   readonly type?: unknown
   readonly properties?: Readonly<Record<string, FittingSchema>>

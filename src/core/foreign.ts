@@ -18,17 +18,15 @@ import { decodeComponent, encodePath, encodeSegment } from './uri.ts'
  * thousands of characters) is `==/` and its hash: only a caller that knows the URI can map it back.
  */
 
-/** Maximum length of an encoded path, in characters. It leaves room for an address: the URI of the path must be valid, too. */
+/** Maximum length of an encoded path, in characters. It leaves room for the address of the mount in a URI. */
 const maxPath = 6144
 
-/** Returns the path in a mount for a URI of another server. */
 export function pathOfForeign(uri: string): string {
   const path = spelled(uri)
   return path !== undefined && isPath(path) && encodePath(path).length <= maxPath ? path : hashed(uri)
 }
 
 function spelled(uri: string): string | undefined {
-  // A longer URI always has a path that is too long.
   if (uri.length > maxPath || !uri.isWellFormed()) return undefined
   const [, scheme, slashes, rest = ''] = split(uri) ?? []
   if (scheme === undefined) return `=/${encodePieces(uri)}`
@@ -65,7 +63,6 @@ function withSlash(uri: string | undefined): string | undefined {
   return uri === undefined ? undefined : `${uri}/`
 }
 
-/** Returns the root URI of the directory that holds all URIs of a scheme; undefined for any other directory. */
 function rootOf(path: string): string | undefined {
   const head = path.slice(0, -1)
   if (head.includes('/') || !isScheme(head)) return undefined
@@ -85,9 +82,8 @@ function isScheme(text: string): boolean {
 }
 
 /**
- * Whether a path has the usual spelling: no segment except `=file` begins with `=`, there is no `?` or `#`, and scheme and host are in lower case.
- * A server may treat other spellings as equivalent, which would bypass rules on paths: they are accepted only where the server
- * itself uses them.
+ * Whether a path has the usual spelling: no segment except `=file` begins with `=`, there is no `?` or `#`, and scheme
+ * and host are in lower case. A server may treat other spellings as equivalent, which would bypass rules on paths.
  */
 export function hasUsualSpelling(path: string): boolean {
   const [head = '', ...rest] = path.split('/')
@@ -107,7 +103,7 @@ export function isOfTemplate(path: string, template: string): boolean {
   )
 }
 
-/** Adds the parameters of a query to a URI that has no query, each percent-encoded. */
+/** Adds percent-encoded parameters to a URI that has no query. */
 export function withQueryParams(uri: string, params: ReadonlyMap<string, string>): string {
   const query = [...params].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? uri : `${uri}?${query.join('&')}`
@@ -126,14 +122,13 @@ export function templateOfForeign(template: string): string | undefined {
   return body === undefined ? undefined : `${head}/${body}`
 }
 
-/** Returns the body of a template unchanged, or undefined if its part before the query has an empty segment or is spelled differently in paths. */
+/** Undefined if the part of the template before its query has an empty segment, or is spelled differently in paths. */
 function piecesOfTemplate(body: string): string | undefined {
   const parts = body.split(/(\{[^{}]*\})/)
   const query = parts.findIndex((part, index) => (index % 2 === 1 ? /^\{[?&#]/.test(part) : /[?#]/.test(part)))
   const path = query === -1 ? parts : parts.slice(0, query)
   const literals = path.filter((_, index) => index % 2 === 0).flatMap((text) => text.split('/'))
   const isPlain = literals.every((text) => text === '' || encodePiece(text) === decodeComponent(text))
-  // A path has no empty segments.
   const isWhole = !path.join('').includes('//') && path.join('') !== '' && !path.join('').endsWith('/')
   return isPlain && (isWhole || (query !== -1 && path.join('') !== '')) ? body : undefined
 }

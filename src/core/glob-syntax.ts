@@ -1,23 +1,22 @@
 import { invalid } from './errors.ts'
 
-/** A character class, `[a-z]`: pairs of first and last code point. It never matches `/`. */
+/** A character class, such as `[a-z]`. It does not match `/`. */
 interface CharacterClass {
   readonly negated: boolean
+  /** Pairs of first and last code point. */
   readonly ranges: readonly (readonly [number, number])[]
 }
 
-/** A token that matches characters: one code point, `?`, `*` or a class. */
 type Plain = number | 'any' | 'star' | CharacterClass
 /** A token of a glob. The braces are balanced, and `,` occurs only within braces. */
 type GlobToken = Plain | '{' | ',' | '}'
-/** Returns the error for a malformed glob. */
 type GlobError = (what: string) => Error
 
 const maxLength = 4096
 const maxAlternatives = 1000
 const maxDepth = 20
 
-/** Parses a glob into tokens. Throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit. */
+/** @throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit. */
 export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
   const excerpt = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
   const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(excerpt)} is malformed: ${what}.`, 'argument')
@@ -127,11 +126,11 @@ export type GlobStep = Plain | 'deep' | 'inside' | 'all' | { readonly to: readon
 const slash = 0x2f
 const dot = 0x2e
 
-/**
- * The part of a segment before the next token. `stars` is the number of stars (up to 2) in a segment that has nothing else so far:
- * their steps are not written yet, since `**` has another meaning when it is the whole segment.
- */
 interface Segment {
+  /**
+   * Number of stars (up to 2) in a segment that has nothing else so far. Their steps are not written yet, since `**` has another
+   * meaning when it is the whole segment.
+   */
   readonly stars: 0 | 1 | 2
   /** Number of dots if the segment consists of dots so far; 3 for any other segment, and 0 for an empty one. */
   readonly dots: 0 | 1 | 2 | 3
@@ -202,7 +201,6 @@ export function transitionsFrom(
   return [{ steps: [...heldIn(state), token as Plain], to: { ...next, ...segment } }]
 }
 
-/** Returns the step of the stars that the segment has so far, when they do not form a `**`. */
 function heldIn({ stars }: Segment): readonly GlobStep[] {
   return stars > 0 ? ['star'] : []
 }
@@ -220,7 +218,6 @@ function waysPastEnd(state: GlobState, fault: GlobError): readonly Transition[] 
   return [{ steps: stars === 2 ? ['all'] : heldIn(state), to: 'exact' }]
 }
 
-/** A final slash means the directory and everything below it; any other slash separates two segments. */
 function waysPastSlash(state: GlobState, fault: GlobError): readonly Transition[] {
   const { tie, stars, dots } = state
   const at = state.at + 1

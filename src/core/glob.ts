@@ -13,26 +13,25 @@ const slash = 0x2f
 
 /**
  * Compiles a glob over the paths of a mount.
- *
- * `*` and `?` stay within a segment; `**` as a whole segment is any number of segments (elsewhere it is `*`), so `x/**` is
- * everything below `x` and not `x` itself. `[abc]`, `[a-z]`, `[!a-z]` or `[^a-z]` is one character of a class, `{a,b}` either
- * alternative, nested to any depth, and `\` escapes the next character. Names that begin with a dot are names like any other. One
- * character is one code point. Canonically equivalent texts are equal: both are compared in their composed form (NFC).
- *
- * As in .gitignore, a glob without a `/` (except a final one) is compared with the base name at any depth; a glob that begins with `/`
- * is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything below it. Any other glob matches
- * exactly the given paths, files and directories alike. Unlike in .gitignore there is no negation.
- *
- * Matching takes at most time in proportion to the length of the glob times that of the path.
- *
- * @throws ResourceError `invalid` (reason `argument`) for a malformed glob, one longer than 4096 characters, or one with more than
- * 1000 alternatives.
+ * `*` and `?` stay within a segment; `**` as a whole segment is any number of segments (elsewhere it is `*`), so `x/**`
+ * is everything below `x` and not `x` itself. `[abc]`, `[a-z]`, `[!a-z]` or `[^a-z]` is one character of a class,
+ * `{a,b}` either alternative, nested up to 20 deep, and `\` escapes the next character. Names that begin with a dot are
+ * names like any other. One character is one code point. Canonically equivalent texts are equal: both are compared in
+ * their composed form (NFC).
+ * As in .gitignore, a glob without a `/` (except a final one) is compared with the base name at any depth; a glob that
+ * begins with `/` is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything
+ * below it. Any other glob matches files and directories alike. Unlike in .gitignore there is no negation.
+ * @throws ResourceError `invalid` (reason `argument`) for a malformed glob, one longer than 4096 characters, or one
+ * with more than 1000 alternatives.
  */
 export function compileGlob(pattern: string, options: GlobOptions = {}): PathTest {
   return compileGlobs([pattern], options)
 }
 
-/** Compiles several globs into one test that passes when any of them matches. Without globs it never passes. See {@link compileGlob}. */
+/**
+ * Compiles globs into a test that passes when any of them matches. Without globs it does not pass. See {@link
+ * compileGlob}.
+ */
 export function compileGlobs(patterns: readonly string[], options: GlobOptions = {}): PathTest {
   const form = options.ignoreCase === true ? foldCase : canonicalPath
   const programs = patterns.map((pattern) => compileGlobProgram(form(pattern)))
@@ -42,7 +41,6 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
-/** Escapes a name, so that a glob matches it literally. */
 export function escapeGlob(name: string): string {
   return name.replace(/^!|[*?[\]{}\\]/g, '\\$&')
 }
@@ -68,9 +66,7 @@ export interface GlobProgram {
 }
 
 /**
- * Compiles a glob. Alternatives are forks of one program, so the program's size is in proportion to the length of the glob, no
- * matter how many alternatives its braces multiply out to.
- *
+ * Alternatives are forks of one program, because braces may multiply out to many.
  * @throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit.
  */
 export function compileGlobProgram(pattern: string): GlobProgram {
@@ -99,7 +95,6 @@ function stateKey(to: Transition['to']): string {
   return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
 }
 
-/** Returns the same transitions, without those that lead to no end. */
 function withoutDeadEnds(
   ways: ReadonlyMap<string, readonly Transition[]>,
 ): (to: Transition['to']) => readonly Transition[] {
@@ -116,7 +111,6 @@ function withoutDeadEnds(
   return (from) => (ways.get(stateKey(from)) ?? []).filter(({ to }) => live.has(stateKey(to)))
 }
 
-/** Writes the transitions as one sequence of steps. A state that is reached from several, or leads to several, gets a fork. */
 function layOut(
   starts: readonly Transition[],
   waysOf: (to: Transition['to']) => readonly Transition[],
@@ -172,7 +166,7 @@ let scratch = { entered: new Int32Array(0), alive: new Int32Array(0), next: new 
 /** Counts the starts of all runs, and the code points that they have read. `entered` holds such counts, so it need not be cleared. */
 let clock = 0
 
-/** Starts a run of a program, before the first code point. Only one run exists at a time. */
+/** Only one run exists at a time, see `scratch`. */
 function startRun(steps: readonly GlobStep[]) {
   const size = steps.length
   if (scratch.entered.length < size || clock > 2 ** 30) {
@@ -183,7 +177,6 @@ function startRun(steps: readonly GlobStep[]) {
   const { entered } = scratch
   let { alive, next } = scratch
   let count = 0
-  /** Makes a step live, with the steps that it reaches without reading a character. */
   const enter = (target: number) => {
     for (let at = target; entered[at] !== clock; ) {
       entered[at] = clock
@@ -255,7 +248,6 @@ function takesAnything(steps: readonly GlobStep[], at: number): boolean {
   return steps[at] === 'deep' && steps[at + 2] === 'star' && isEnd(steps[at + 3])
 }
 
-/** Returns the step after `code` was read at the step `at`, or -1 when `code` does not match. */
 function advance(steps: readonly GlobStep[], at: number, code: number): number {
   const step = steps[at]
   if (typeof step === 'number') return step === code ? at + 1 : -1

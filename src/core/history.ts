@@ -18,7 +18,6 @@ import type { Change, Principal } from './provider.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
 import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangePageQuery, ChangeReader } from './view.ts'
 
-/** Maximum number of changed paths that are remembered of one mount. */
 const maxPaths = 10_000
 /** Time without readers after which the mounts are no longer watched, in milliseconds. */
 const idleMs = 3_600_000
@@ -71,9 +70,8 @@ function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes
 
 type MountLog = ReturnType<typeof createMountLog>
 
-/** One run of the log: from the moment when all mounts are watched until nobody has read it for an hour, or the catalog is closed. */
 interface Run {
-  /** Random id, which no client sees. The numbers of another run mean nothing, unless this run continues it. */
+  /** Random id. The numbers of another run mean nothing, unless this run continues it. */
   readonly id: string
   readonly key: string
   readonly seal: ReturnType<typeof createCursorSeal>
@@ -82,10 +80,8 @@ interface Run {
   end(): void
 }
 
-/** Maximum number of earlier runs whose positions are known. */
 const maxContinued = 100
 
-/** The id of the run that noticed the change of a number. */
 function runIdAt({ id, continued }: Run, number: number): string {
   return continued.find(({ last }) => number <= last)?.id ?? id
 }
@@ -98,9 +94,7 @@ interface HistoryParts {
   readonly openShare: (principal: string) => { close(): void }
 }
 
-/** Keeps runs in the store, if there is one: at the start, a minute after changes, and at the end. */
 function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
-  /** Number of the last change when the run was last stored. */
   let storedNumber: number | undefined
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -145,7 +139,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   }
 
   return {
-    /** Returns the run that was kept last. Undefined if there is none, or none that can be read: then earlier positions have a gap. */
+    /** Returns the run that was kept last. Undefined if there is none that can be read. */
     load: async (): Promise<KeptRun | undefined> => {
       storedNumber = undefined
       try {
@@ -156,9 +150,9 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
       }
     },
     /**
-     * Stores a run, once an earlier call has stored its own. After a failure, what was stored before remains.
-     *
-     * @param isLast Whether the run has ended: if its mounts are not listed in time, it is stored with their earlier listings.
+     * Stores a run, once an earlier call has stored its own.
+     * @param isLast Whether the run has ended: if its mounts are not listed in time, it is stored with their earlier
+     * listings.
      */
     keep: (run: Run, signal: AbortSignal, isLast = false): Promise<void> => {
       cancel()
@@ -183,7 +177,6 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
   const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
 
   const keeping = createKeeping({ state, watches }, () => last)
-  /** Aborts the work of the run in the background. */
   let stopping = new AbortController()
   const end = async (): Promise<void> => {
     clearTimeout(idle)
@@ -195,7 +188,6 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     await keeping.keep(current, AbortSignal.timeout(lastKeepMs), true)
     current.end()
   }
-  /** Puts off the end of the run. */
   const touch = (): void => {
     clearTimeout(idle)
     idle = setTimeout(() => (followers.size === 0 ? void end() : touch()), idleMs)
@@ -247,7 +239,10 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     void keeping.keep(started, signal)
     return started
   }
-  /** Returns the run, once every mount that can be watched now is watched. Any other mount gets a gap when its watch begins. */
+  /**
+   * Returns the run, once each mount that can be watched now is watched. Another mount gets a gap when its watch
+   * begins.
+   */
   const begin = async (signal: AbortSignal): Promise<Run> => {
     touch()
     run ??= start().catch((error: unknown) => {
@@ -260,7 +255,6 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
   return {
     begin,
     end,
-    /** Number of the last change. */
     get last() {
       return last
     },
@@ -269,12 +263,11 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
 }
 
 /**
- * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
- * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
- * not reveal whether anything changed that they may not see.
- *
- * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
- * continues the log and adds the changes in between that a listing shows. A mount whose listings do not show every change has a gap.
+ * Creates the log of the changes of all mounts, from which clients read what they have missed. A position is a number
+ * of the log. Clients get it sealed and with random bytes, so that it does not reveal whether anything changed that
+ * they may not see.
+ * With a store, the log and the listings of the mounts are kept. The next run, also of another process, continues the
+ * log and adds the changes in between that a listing shows. A mount whose listings do not show each change has a gap.
  */
 export function createHistory({ state, route, watches, openShare }: HistoryParts) {
   const runs = createRuns({ state, watches })
@@ -341,7 +334,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       },
       follow: (hear) => {
         const share = openShare(principal.id)
-        // Wake only the readers that a change concerns: each woken reader decrypts its position, which would cost more than all other work.
+        // Wake only the readers that a change concerns: a woken reader decrypts its position, which is costly.
         const follower = (mount: Mounted, changes: readonly Change[]) => {
           const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
           if (isRelevant.mount(mount) && changes.some(concerns)) hear()
@@ -388,7 +381,6 @@ function compileFilter({ uri, glob, records = false }: ChangeFilter, route: Hist
   }
 }
 
-/** Whether the address of a mount lies at or below a URI. */
 function isAbove({ scheme, authority, segments }: ParsedUri, { address }: Mounted): boolean {
   return (
     address.scheme === scheme &&

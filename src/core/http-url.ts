@@ -10,7 +10,6 @@ export interface HttpUrl {
   readonly target: string
 }
 
-/** Maximum length of a URL, in characters. */
 const maxLength = 8192
 
 /**
@@ -83,7 +82,6 @@ function isHost(host: string): boolean {
   return addressBytes(host) !== undefined || !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)
 }
 
-/** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
   if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed())
     throw urlError('The URL has a control character, a backslash or a lone surrogate. Percent-encode or remove it.')
@@ -104,7 +102,7 @@ function urlError(message: string): ResourceError {
   return invalid(message, 'uri')
 }
 
-/** Whether a text is an http or https URL in its strict spelling. */
+/** Whether {@link parseHttpUrl} accepts a text. */
 export function isHttpUrl(text: string): boolean {
   try {
     return formatHttpUrl(parseHttpUrl(text)) !== ''
@@ -113,7 +111,6 @@ export function isHttpUrl(text: string): boolean {
   }
 }
 
-/** The bytes of an address: 4 or 16. */
 type AddressBytes = readonly number[]
 
 /**
@@ -185,7 +182,6 @@ export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock):
   })
 }
 
-/** Returns a function that parses a list of blocks at its first call: most starts never need one. */
 function blocks(text: string): () => readonly AddressBlock[] {
   let addressBlocks: readonly AddressBlock[] | undefined
   return () => {
@@ -203,10 +199,12 @@ const special = blocks(`
   192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3
   2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
 `)
-/** The only IPv6 addresses that are assigned for global use. An IPv6 address that embeds an IPv4 address is judged by the latter. */
 const global = blocks('2000::/3')
 
-/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), blocks around some, and `0.0.0.0`. */
+/**
+ * Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle),
+ * with blocks around some, and the unspecified addresses.
+ */
 const metadata = blocks(`
   169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
 `)
@@ -216,7 +214,6 @@ const embeddings = blocks('::ffff:0:0/96 ::ffff:0:0:0/96 ::/96 64:ff9b::/96 2002
 /** Offset of the embedded IPv4 address in 6to4 and in all other embeddings, in bytes. */
 const embeddedAt = { sixToFour: 2, others: 12 }
 
-/** Returns the IPv4 address that an IPv6 address embeds; undefined when it embeds none. */
 function embedded(bytes: AddressBytes): AddressBytes | undefined {
   if (bytes.length !== 16) return undefined
   const addressBlock = embeddings().find((block) => isInBlock(bytes, block))
@@ -236,15 +233,18 @@ export function isPublicAddress(bytes: AddressBytes): boolean {
   return !special().some((block) => isInBlock(bytes, block))
 }
 
-/** Whether an address is that of a metadata service, which gives machines their credentials, also when it is embedded in an IPv6 address. */
+/**
+ * Whether an address is that of a metadata service, or in another refused block such as the link-local addresses. An
+ * embedded IPv4 address counts too.
+ */
 export function isMetadataAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
   return metadata().some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))
 }
 
 /**
- * Whether requests to an address are allowed: it is public, or in a block that the operator `allowed`. The operator cannot allow
- * the addresses of metadata services. An IPv6 address that embeds an IPv4 address is judged by the latter.
+ * Whether requests to an address are allowed: it is public, or in a block that the operator allowed, and {@link
+ * isMetadataAddress} does not hold. An IPv6 address that embeds an IPv4 address is judged by the latter.
  */
 export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressBlock[]): boolean {
   if (isMetadataAddress(bytes)) return false
@@ -256,7 +256,6 @@ export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressB
 const notTls =
   /^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|UNEXPECTED_MESSAGE|BAD_RECORD_TYPE|RECORD_LAYER_FAILURE))$/
 
-/** Whether the error code of a connection says that the server does not speak TLS. */
 export function isNotTlsCode(code: string): boolean {
   return notTls.test(code)
 }

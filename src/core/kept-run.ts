@@ -37,7 +37,6 @@ export interface KeptRun {
   readonly mounts: Readonly<Record<string, KeptMountChanges>>
 }
 
-/** Key of the stored run of the log of changes. */
 export const keptRunKey = 'changes'
 
 /** Hides the other paths of an entry, so that a source lists each entry under one path only. */
@@ -49,10 +48,12 @@ const [listingMs, maxEntries] = [10_000, 100_000]
 /** Stands for a version that a later state may have too. An entry with it counts as changed at the next comparison. */
 const unsteady = ''
 
-/** The version of each entry by its path. */
 type EntryVersions = ReadonlyMap<string, string>
 
-/** Lists a mount. Undefined if its listing does not show every change, if it has too many entries, or if it does not answer. */
+/**
+ * Lists a mount. Undefined if a comparison of its listings would not find every change, if it has too many entries, or
+ * if it fails.
+ */
 export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<EntryVersions | undefined> {
   const { provider } = mount
   if (provider.listsChanges?.(mount.restricted) !== true) return undefined
@@ -76,7 +77,6 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<En
   }
 }
 
-/** The changes between two listings. */
 export function* changesBetween(before: EntryVersions, now: EntryVersions): Generator<Change> {
   for (const [path, version] of now) {
     const earlier = before.get(path)

@@ -19,7 +19,6 @@ export function cursorScope(listing: string, principal: Principal): readonly str
   return [listing, principal.id, ...[...principal.roles].sort()]
 }
 
-/** The members of a listed resource or template that determine its length. */
 type Sized = Description &
   Partial<Pick<Resource, 'uri' | 'name' | 'size' | 'modified' | 'version'>> & {
     readonly uriTemplate?: string
@@ -56,10 +55,8 @@ function jsonBytes(value: unknown): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(value) ?? '') * (typeof value === 'string' ? 1.2 : 1))
 }
 
-/** Maximum number of entries that are compared to find the most important ones. */
 const maxCompared = 20_000
 
-/** Limits of a list. By default it is complete, in the order of addresses and paths. */
 interface ListBounds {
   /** Maximum number of resources on all pages together: the most important ones, best first. Default no limit. */
   readonly most?: number | undefined
@@ -67,7 +64,6 @@ interface ListBounds {
   readonly pages?: number | undefined
 }
 
-/** Creates the lists of a catalog: its mounts, all resources, all templates. */
 export function createListing(state: CatalogState, { most, pages = Number.POSITIVE_INFINITY }: ListBounds = {}) {
   const { seal, paging } = state
   const ownFirst = Number.isFinite(pages)
@@ -82,8 +78,9 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const builder = createPageBuilder<Resource>(paging, page)
     const failedMounts: Mounted[] = []
     let failure: ResourceError | undefined
-    // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When too many entries were read,
-    // it begins after the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
+    // The next page usually begins after the last entry on this one (`lastShown`). When too many entries were read, it
+    // begins after the last one read (`lastLook`), which the principal may not be allowed to see: so the cursor is
+    // encrypted.
     const lastShown = { address: '', path: '' }
     const lastLook = { address: '', path: '' }
     const end = (after: typeof lastShown) =>
@@ -125,7 +122,6 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     return finish()
   }
 
-  /** Lists the mounts that answer soon. When none does, it waits for their first answers. */
   const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     const hurriedContext = withListDeadline(mounts, context)
     try {
@@ -150,7 +146,6 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
   }
 }
 
-/** Returns the position that a cursor stands for. */
 function openCursor(
   seal: CatalogState['seal'],
   cursor: string | undefined,
@@ -181,7 +176,6 @@ function mountsFrom(
     .map((mount) => ({ mount }))
 }
 
-/** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
 async function listSelection(
   { state, mounts, most }: { readonly state: CatalogState; readonly mounts: readonly Mounted[]; readonly most: number },
   cursor: string | undefined,
@@ -226,7 +220,6 @@ function logMissing({ log }: CatalogState, mount: Mounted, error: ResourceError)
   })
 }
 
-/** Returns a page of the templates of these mounts. */
 async function listTemplates(
   state: CatalogState,
   mounts: readonly Mounted[],
@@ -267,10 +260,10 @@ async function listTemplates(
 const firstAnswerMs = 2000
 
 /**
- * Sets the deadline `answerBy` for a list of several sources, so that one that has never answered does not hold up the others for long.
- *
- * @param listedMounts The mounts of the list.
- * @param servedMounts All mounts of the catalog. If the principal may see several, the deadline applies even if only one is asked.
+ * Sets the deadline `answerBy` for a list of several sources, so that one that has never answered does not hold up the
+ * others for long.
+ * @param servedMounts The mounts of the catalog. If the principal may see several, the deadline applies even if only
+ * one is asked.
  */
 export function withListDeadline(
   listedMounts: readonly Mounted[],
@@ -325,7 +318,6 @@ export async function isVisible(mount: Mounted, state: CatalogState, context: Co
   return false
 }
 
-/** Returns the result of `ask`; undefined when the source is down, which is logged. */
 async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask()

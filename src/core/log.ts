@@ -1,6 +1,6 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Writes a message to the operator's log. Message and fields must not contain contents, tokens or secrets. The receiver escapes all that it prints. */
+/** Writes a message to the operator's log. Message and fields must not contain contents, tokens or secrets. */
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 /** A metric with its samples, as in the exposition format of Prometheus. */
@@ -8,7 +8,6 @@ export interface MetricFamily {
   /** Name by the conventions of Prometheus: `process_cpu_seconds_total`. */
   readonly name: string
   readonly type: 'counter' | 'gauge'
-  /** Sentence that explains the metric. */
   readonly help: string
   readonly samples: readonly MeasuredSample[]
 }
@@ -19,11 +18,10 @@ interface MeasuredSample {
   readonly value: number
 }
 
-/** Creates a registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
 export function createMetricsRegistry() {
   const measures = new Set<() => readonly MetricFamily[]>()
   return {
-    /** Adds a function that measures at each read. Returns a function that removes it. */
+    /** Adds a function that measures at each read. Returns a function that removes it again. */
     add: (measure: () => readonly MetricFamily[]): (() => void) => {
       // Wrap the function, so that one that is added twice has to be removed twice.
       const own = () => measure()

@@ -1,7 +1,7 @@
 import { formatHttpUrl, parseHttpUrl } from './http-url.ts'
 import { redactedMark } from './scrub.ts'
 
-/** Keys of this project in `_meta`, beside those of the protocol, under a prefix of its own (MCP specification, basic: `_meta`). */
+/** Keys of this project in `_meta`, under a prefix of its own (MCP specification, basic: `_meta`). */
 export const metaKeys = {
   /** Version of a resource or content: opaque, and different when the content differs. */
   version: 'dev.hikidashi/version',
@@ -38,11 +38,11 @@ export const metaKeys = {
    * document, a table or a commit, or another server, chose the words.
    */
   untrusted: 'dev.hikidashi/untrusted',
-  /** Identifiers of the processes that relayed a resource. A process does not list a resource that it has relayed itself, so relays cannot loop. */
+  /** Identifiers of the processes that relayed a resource. */
   via: 'dev.hikidashi/via',
 } as const
 
-/** URI of the overview that a hikidashi server lists first. It describes the server, and is not a document of it. */
+/** URI of the overview that a hikidashi server lists first. */
 export const overviewUri = 'hikidashi://overview'
 
 /** The page of a document at its source, for people, and its revision. */
@@ -53,10 +53,12 @@ export interface DocumentOrigin {
   readonly revision?: string
 }
 
-/** Maximum length of a revision, in characters. A longer one is left out. */
 const maxRevision = 200
 
-/** Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may click on it. */
+/**
+ * Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may
+ * click on it.
+ */
 export function documentOriginIn(meta: Readonly<Record<string, unknown>> | undefined): DocumentOrigin {
   // A link of the operator's configuration takes precedence over one of the source.
   return { ...told(meta?.[metaKeys.drive]), ...told(meta?.[metaKeys.source]) }
@@ -68,7 +70,6 @@ function told(value: unknown): DocumentOrigin {
     : {}
 }
 
-/** Returns the origin in an object with the members `link` and `revision`. */
 export function parseDocumentOrigin({ link, revision }: Readonly<Record<string, unknown>>): DocumentOrigin {
   const url = webLink(link)
   const isRevision = typeof revision === 'string' && revision.length <= maxRevision && /^[^\p{Cc}]+$/u.test(revision)

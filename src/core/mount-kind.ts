@@ -1,7 +1,7 @@
 import { isObject } from './kit/object.ts'
 import { metaKeys } from './meta.ts'
 
-/** The names of the icons that a mount can have. A page draws each from its own set, so that no server gives it markup. */
+/** The names of the icons that a mount can have. */
 export const mountIcons = [
   'box',
   'chart',
@@ -23,7 +23,7 @@ export const mountIcons = [
 
 export type MountIcon = (typeof mountIcons)[number]
 
-/** A short text about a mount in the languages of the page, such as its title if the operator gave none. */
+/** A short text about a mount in the languages of the page. */
 export interface MountLabel {
   readonly en: string
   /** Default: the English text. */
@@ -51,7 +51,7 @@ export interface MountKind {
 /** Maximum length of a noun and of a label, in characters. */
 export const maxLabelLength = 60
 
-/** Returns the kind in the metadata of a mount; undefined without a noun. Malformed members are left out, because a server may send anything. */
+/** Undefined without a noun. Malformed members are left out, because a server may send anything. */
 export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): MountKind | undefined {
   const kind = meta?.[metaKeys.kind]
   if (!isObject(kind) || !isLabelText(kind.noun)) return undefined
@@ -71,7 +71,6 @@ export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): Mou
   }
 }
 
-/** Whether a value is a label in at least English. */
 export function isLabel(value: unknown): value is MountLabel {
   return isObject(value) && isLabelText(value.en) && (value.ja === undefined || isLabelText(value.ja))
 }

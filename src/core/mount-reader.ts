@@ -16,11 +16,10 @@ import type {
 import { parseUri } from './uri.ts'
 
 /**
- * One mount as the indexer sees it: every entry, without access rules, together with the decision who may see it. Only the server
- * itself uses it: no result reaches a client except through {@link MountReader.allows}.
+ * One mount as the indexer sees it: its entries without access rules, together with the decision who may see them. Its
+ * results must pass {@link MountReader.allows} before they reach a client.
  */
 export interface MountReader {
-  /** Address in its canonical spelling. */
   readonly address: string
   readonly title?: string
   uriOf(path: string): string
@@ -33,12 +32,15 @@ export interface MountReader {
   /** Returns the parts of an entry (`Provider.parts`). Undefined when no entry has any. */
   readonly parts?: (path: string, signal: AbortSignal) => Promise<AsyncIterable<EntryPart> | undefined>
   /**
-   * Notifies about every change of what is listed until `signal` aborts; a change without a path means that everything may have changed. It shares
-   * the watch of the subscribers. Resolves to whether the watch runs: otherwise it begins as soon as it can, and then reports a
-   * change of everything. Undefined when the source cannot notify about changes.
+   * Notifies about changes of what is listed until `signal` aborts; a change without a path means that everything may
+   * have changed. Resolves to whether the watch runs: otherwise it begins as soon as it can, and then reports a change
+   * of everything. Undefined when the source cannot notify about changes.
    */
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
-  /** Looks at the source now, and notifies about every change so far ({@link MountWatch.catchUp}). Undefined without `watch`. */
+  /**
+   * Looks at the source now, and notifies about the changes so far ({@link MountWatch.catchUp}). Undefined without
+   * `watch`.
+   */
   readonly catchUp?: (signal: AbortSignal) => Promise<boolean>
   /** When the watch last looked at a source that is polled, in milliseconds since 1970 (`Provider.lookedAt`). */
   lookedAt(): number | undefined
@@ -46,15 +48,14 @@ export interface MountReader {
   /** Returns why the source did not answer the last request; undefined when it did. */
   failing(): string | undefined
   /**
-   * Resolves to whether `allows` can decide yet. If the source decides too, it may have to answer a request first: until then, the
-   * result of `allows` means nothing. Undefined when the rules alone decide.
+   * Resolves to whether `allows` can decide yet. A source that decides too may have to answer a request before.
+   * Undefined when the rules alone decide.
    */
   readonly knows?: (signal: AbortSignal) => Promise<boolean>
-  /** Returns how much of the mount a principal may see, by the rules alone. */
   reach(principal: Principal): Reach
   /**
-   * Returns a key for a principal. Principals with the same key may see the same paths of the mount, now and later. Undefined when
-   * no key can promise that, because the decisions of the source can change at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths of the mount, now and later.
+   * Undefined when no key can promise that, because the decisions of the source can change at any time.
    */
   callers(principal: Principal): string | undefined
   /** Whether a principal may see a path, by the rules and by the source. */
@@ -62,16 +63,15 @@ export interface MountReader {
 }
 
 /**
- * The principal that reads for the index. Compared by identity, so nobody can impersonate it. A source with its own access rules
- * shows it everything.
+ * The principal that reads for the index, compared by identity. A source with its own access rules shows it everything.
  */
 export const indexerPrincipal: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexerPrincipal
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
 /**
- * Does the same as {@link denied} for a mount without rules. A source recognises it by identity, and then need not ask it about any path,
- * because the mount hides none.
+ * Does the same as {@link denied} for a mount without rules. A source recognises it by identity, and then need not ask
+ * it about any path.
  */
 export const allowsInOpenMount = () => false
 
@@ -103,7 +103,6 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
   }
 }
 
-/** Whether the source answers a request now. */
 async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
   try {
     await mount.findAny('hikidashi-index', { principal, signal })

@@ -6,23 +6,18 @@ import type { Change, ChangedKind, Degradation, Principal, Provider } from './pr
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
-/** A principal that is notified of changes. */
 export interface Listener {
   readonly principal: Principal
   readonly notify: (change: ViewChange) => void
 }
 
-/**
- * A path that a listener listens to, with the spellings of its URI. `within`: the path is a directory of which the listener may
- * see only the contents.
- */
 interface Spellings {
   readonly path: string
   readonly uris: Set<string>
+  /** Whether the path is a directory of which the listener may see only the contents. */
   readonly within: boolean
 }
 
-/** The changes for one listener: the URIs that it listens to, and the changed paths below its directories. */
 interface PendingChanges {
   readonly uris: Set<string>
   readonly below: Set<string>
@@ -48,7 +43,6 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     }
   }
 
-  /** Notifies the listeners of the lists of prompts or tools that may see any of the changed paths. */
   const tellOf = (kind: ChangedKind, changes: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
       [...changes].some(([path, others]) =>
@@ -69,13 +63,12 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Map([['', []]]))
     if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Map([['', []]]))
     const changesByListener = new Map<Listener, PendingChanges>()
-    /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
-        // A change of a whole directory concerns every listener that may see anything below it. A change of everything concerns those that
-        // may still see the URI itself.
+        // A change of a whole directory concerns the listeners that may see anything below it. A change of everything
+        // concerns those that may still see the URI itself.
         const isWide = of === undefined || of.endsWith('/')
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
         if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
@@ -92,7 +85,6 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(canonicalKey))
     if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
-    /** For each principal, whether it sees any of the listed paths. Decided once for all of its listeners. */
     const seeing = new Map<Principal, boolean>()
     const sees = (principal: Principal): boolean => {
       const answer =
@@ -142,7 +134,6 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     hasPath: (path: string): boolean => paths.has(canonicalPath(path)),
     hasWhole: (): boolean => wholes.size > 0,
     isEmpty: (): boolean => paths.size === 0 && lists.size === 0 && wholes.size === 0,
-    /** Notifies each listener of the changes that it may see. */
     deliver,
   }
 }
@@ -155,7 +146,7 @@ function batchedChanges({ everything, changed, listed, aliases: allAliases }: Ch
   })
 }
 
-/** Leaves out the `/` at the end of a directory: hosts write its path with and without it. */
+/** Hosts write the path of a directory with and without a final `/`. */
 export function withoutFinalSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
@@ -165,7 +156,6 @@ function canonicalKey(path: string): string {
   return canonicalPath(withoutFinalSlash(path))
 }
 
-/** Yields a path and every directory above it, including the root. */
 function* selfAndAbove(path: string): Generator<string> {
   let at = canonicalKey(path)
   yield at
@@ -175,7 +165,6 @@ function* selfAndAbove(path: string): Generator<string> {
   }
 }
 
-/** Whether a path lies below one of these directories, which are written without their final `/`. */
 function isBelow(path: string, directories: ReadonlySet<string>): boolean {
   for (const at of selfAndAbove(path)) if (at !== path && directories.has(at)) return true
   return false
@@ -183,7 +172,6 @@ function isBelow(path: string, directories: ReadonlySet<string>): boolean {
 
 type ChangeBatch = ReturnType<typeof createBatch>
 
-/** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
 const createBatch = () => ({
   changed: new Set<string>(),
   /** The changed paths that were added or removed, or whose listed facts changed. */
@@ -203,7 +191,6 @@ const maxDelayMs = 250
 /** Maximum number of changed paths that a batch holds one by one. Above it, everything counts as changed. */
 const maxPaths = 10_000
 
-/** Creates a collector that joins changes into batches, and calls `take` with each. */
 export function createChangeCollector(take: (batch: ChangeBatch) => void) {
   let batch = createBatch()
   let firstAt = 0
@@ -236,28 +223,24 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void) {
       clearTimeout(timer)
       timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))
     },
-    /** Delivers the changes that are waiting now. */
     flush: () => {
       if (timer === undefined) return
       clearTimeout(timer)
       flush()
     },
-    /** Drops the changes that are still waiting. */
     close: () => clearTimeout(timer),
   }
 }
 
 /**
- * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.
- *
- * Changes are joined (debounce): they are delivered after 20 ms without another one, and at the latest 250 ms after the first.
- * Access is checked at delivery. A watch that ends is restarted, and then everything counts as changed, since the changes in
- * between are unknown.
+ * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners. Changes are delivered
+ * after 20 ms without another one, and at the latest 250 ms after the first. Access is checked at delivery. A watch
+ * that ends is restarted, and then everything counts as changed.
  */
 export interface MountWatch {
   /** Whether changes of the mount's prompts are reported separately from changes of its entries. */
   readonly hasSeparatePrompts: boolean
-  /** Starts the watch unless it runs, so that every later change is noticed. Resolves to false when the source cannot be watched now. */
+  /** Starts the watch unless it runs. Resolves to false when the source cannot be watched now. */
   arm(signal: AbortSignal): Promise<boolean>
   /** Adds a path to the watch of a source that has to know the paths. Resolves to false when the source cannot watch it. */
   follow(path: string): Promise<boolean>
@@ -273,22 +256,26 @@ export interface MountWatch {
    */
   addList(listener: Listener, sees?: () => Promise<boolean>): void
   removeList(listener: Listener): void
-  /** Adds a listener for every change, regardless of access, for the indexer; otherwise like `addList`. Returns a function that removes it. */
+  /**
+   * Adds a listener for changes regardless of access, for the indexer; otherwise like `addList`. Returns a function
+   * that removes it.
+   */
   addWhole(hear: (changes: readonly Change[]) => void): () => void
-  /** Looks at the source now, and delivers every change so far. The result is that of `Provider.catchUp`; `false` while the watch does not run. */
+  /**
+   * Looks at the source now, and delivers the changes so far. The result is that of `Provider.catchUp`; `false` while
+   * the watch does not run.
+   */
   catchUp(signal: AbortSignal): Promise<boolean>
-  /** Returns why notifications of changes are currently degraded; undefined when they are not. */
+  /** Undefined when notifications of changes are not degraded. */
   degraded(): Degradation | undefined
   close(): Promise<void>
 }
 
-/** A running watch of the provider, which is restarted when it is lost. */
 interface WatchRun {
-  /** Resolves to whether the watch has begun. */
   readonly armed: Promise<boolean>
   began: boolean
   ended: Promise<void>
-  /** Ends the watch. Resolves when it has ended. */
+  /** Resolves when the watch has ended. */
   end(): Promise<void>
 }
 
@@ -300,7 +287,6 @@ const armTimeoutMs = 10_000
 const firstRetryMs = 500
 const maxRetryMs = 30_000
 
-/** Events of the watches that {@link keepWatching} begins one after the other. */
 interface WatchEvents {
   collect(change: Change): void
   /** Called when a watch has begun: the first one, or (`isAgain`) one that replaces a lost watch. */
@@ -363,7 +349,6 @@ function startRun(mount: Mounted, log: Log, events: WatchEvents): WatchRun {
   return run
 }
 
-/** Creates a retry: `later` schedules an attempt after a pause, which doubles each time until `reset`. */
 function createRetry(attempt: () => void) {
   let timer: NodeJS.Timeout | undefined
   let pauseMs = firstRetryMs
@@ -381,7 +366,6 @@ function createRetry(attempt: () => void) {
   }
 }
 
-/** Creates an idle time-out: calls `end` after {@link lingerMs}, unless the time-out is cancelled before. */
 function createLinger(end: () => void) {
   let timer: NodeJS.Timeout | undefined
   return {
@@ -400,7 +384,6 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const listeners = createChangeListeners(mount, log)
   const { collect, flush, close: dropChanges } = createChangeCollector(listeners.deliver)
   let running: WatchRun | undefined
-  /** Number of callers that wait for the watch to begin. */
   let arming = 0
   /** Whether there are listeners, but the watch does not run. */
   let isLost = false
@@ -434,19 +417,17 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     if (isIdle()) isLost = false
     else running ??= start()
   })
-  /** Schedules another attempt to watch a source that has listeners. */
   const beginLater = (): void => {
     if (!closed && running === undefined) retry.later()
   }
 
-  /** Retries the watch of a source that cannot be watched yet. */
   const keepAsking = (): void => {
     if (closed || running?.began) return
     isLost = true
     beginLater()
   }
 
-  /** Asks the source to watch every path, as far as it can, for the indexer. */
+  /** For the indexer. A source that cannot watch everything watches what it can. */
   const followWhole = (): void => {
     if (!listeners.hasWhole() || running?.began !== true) return
     provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be watched as a whole', { error }))
@@ -523,7 +504,6 @@ async function catchUpWith(provider: Provider, flush: () => void, signal: AbortS
   }
 }
 
-/** Returns the result of a promise; false after a rejection, a time-out or an abort. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
   const own = followAbortFor(signal, ms)
   return untilAborted(promise, own.signal)

@@ -11,7 +11,6 @@ import { filterListing, type ListEntries } from './tree.ts'
 import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
-/** A provider at an address, with its access rules. */
 export interface MountOptions {
   /** A URI prefix, such as `file:///srv/docs`. Addresses of mounts must not overlap. */
   readonly address: string
@@ -25,13 +24,12 @@ export interface MountOptions {
   readonly title?: string
   readonly description?: string
   readonly icons?: readonly Icon[]
-  /** The kind of its data. It is sent with the mount. */
   readonly kind?: MountKind
-  /** How long clients may cache answers. Default: not at all, and for one user only. */
+  /** How long, and for whom, clients may cache answers. Default: not at all, and for one user only. */
   readonly cache?: CacheHint
   /**
-   * Whether the contents of the mount are about other mounts or about the machine: settings, environment, history, search. A
-   * shortened list puts them last. Default false.
+   * Whether the contents of the mount are about other mounts or about the machine: settings, environment, history,
+   * search. Default false.
    */
   readonly derived?: boolean
   /** The roles that may store records in the mount; `*` is everybody. Default: nobody may. */
@@ -52,7 +50,6 @@ export interface Mounted {
   callers(principal: Principal): string | undefined
   /** Returns the path to request from the source: a denied path is replaced by a decoy that does not exist. */
   asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }
-  /** Scopes that a token needs for anything in the mount. */
   readonly scopes: readonly string[]
   /** Whether any rule, scope or source restricts access to the mount. */
   readonly restricted: boolean
@@ -61,7 +58,6 @@ export interface Mounted {
   readonly derived: boolean
   uriOf(path: string): string
   resourceOf(entry: Entry): Resource
-  /** The mount itself, as a directory. */
   readonly root: Resource
   /** Lists the entries that the principal may see, in path order. */
   list(context: Context): ListEntries
@@ -73,13 +69,10 @@ export interface Mounted {
   templateOf(uriTemplate: string, context: Context): Promise<MountTemplate | undefined>
 }
 
-/** A template of a provider, as declared and compiled. */
 export interface MountTemplate {
   readonly declared: Template
   readonly compiled: UriTemplate
-  /** The complete URI template. */
   readonly uriTemplate: string
-  /** Whether the template matches a path with a query. */
   matches(path: string, query: string): boolean
 }
 

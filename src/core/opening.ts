@@ -11,13 +11,12 @@ export type PendingOpen<T> = ReturnType<typeof createPendingOpen<T>>
 export function createPendingOpen<T>(open: () => Promise<T>) {
   let openValue: T | undefined
   let opening: Promise<T> | undefined
-  /** Starts to open the value, unless that has begun already. Rejects with the error of the opening. */
   const start = (): Promise<T> => {
     opening ??= open().then((value) => {
       openValue = value
       return value
     })
-    // Every caller of `start` gets the rejection; without a caller it must not count as unhandled.
+    // Callers of `start` get the rejection; without a caller it must not count as unhandled.
     opening.catch(() => {})
     return opening
   }
@@ -35,11 +34,9 @@ export function createPendingOpen<T>(open: () => Promise<T>) {
         }),
         signal,
       ),
-    /** The opened value; undefined until it is open. */
     get opened() {
       return openValue
     },
-    /** Whether opening has begun. */
     get isStarted() {
       return opening !== undefined
     },
@@ -50,7 +47,7 @@ export function createPendingOpen<T>(open: () => Promise<T>) {
 export interface Abilities {
   /** Whether a mount can notify about changes. */
   readonly live: boolean
-  /** Whether a mount with prompts can notify about changes of its prompts. Undefined when no mount has prompts. */
+  /** Whether a mount with prompts can notify about changes. Undefined when no mount has prompts. */
   readonly prompts: { readonly live: boolean } | undefined
   /** Whether a mount has tools. Default false. */
   readonly tools?: boolean
@@ -70,7 +67,6 @@ export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abi
   }
 }
 
-/** Returns a function that narrows a catalog once and returns the same result to all principals, since narrowing compiles the mounts. */
 function narrowOnce(narrowing: ListRestriction): (catalog: Catalog) => (principal: Principal) => View {
   let views: ((principal: Principal) => View) | undefined
   return (catalog) => {
@@ -119,7 +115,6 @@ function createOpeningView(
   }
 }
 
-/** Returns a method that the view of every catalog has. */
 function ofCatalog<Method>(method: Method | undefined): Method {
   if (method === undefined) throw new ResourceError('internal', 'The view was not made by a catalog.')
   return method

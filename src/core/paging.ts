@@ -11,24 +11,24 @@ const maxCursorLength = 16_384
 const tagLength = 16
 
 /**
- * Creates the seal of cursors. A cursor carries the state of a listing to the client and back, authenticated and encrypted.
- *
- * It is encrypted because a page can end on an entry that the principal may not see. It is deterministic, so the same page always
- * ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297) is both the tag and
- * the counter of AES-256-CTR.
- *
- * `scope` binds a cursor to its origin (which listing, which principal with which roles): it opens only under the same scope and
- * secret. Replicas that share the secret accept each other's cursors.
- *
+ * Creates the seal of cursors. A cursor carries the state of a listing to the client and back, authenticated and
+ * encrypted, since a page can end on an entry that the principal may not see. The same page ends in the same cursor: a
+ * synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297) is both the tag and the counter of
+ * AES-256-CTR.
+ * A cursor opens only under the scope (which listing, which principal with which roles) and a secret with which it was
+ * sealed.
  * @param secret The secret that seals and opens cursors.
- * @param earlier Secrets that only open: cursors that were sealed before the secret was changed remain valid.
+ * @param earlier Secrets that only open.
  */
 export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []) {
   const current = sealWith(secret)
   const seals = [current, ...earlier.map(sealWith)]
   return {
     seal: current.seal,
-    /** Returns the text of a cursor. Throws ResourceError `invalid` (reason `cursor`) for every fault. */
+    /**
+     * @throws ResourceError `invalid` (reason `cursor`) for a cursor that was not sealed under this scope with one of
+     * the secrets.
+     */
     open: (scope: readonly string[], cursor: string): string => {
       for (const { open } of seals) {
         const text = open(scope, cursor)
@@ -45,7 +45,7 @@ function sealWith(secret: Uint8Array) {
   const textKey = derive('text')
 
   const tagOf = (scope: readonly string[], text: Buffer) => {
-    // JSON of an array of strings is unambiguous: ['a:b', 'c'] and ['a', 'b:c'] differ.
+    // JSON of an array of strings is unambiguous: `['a:b', 'c']` and `['a', 'b:c']` differ.
     const bound = JSON.stringify(scope)
     return createHmac('sha256', macKey)
       .update(`${Buffer.byteLength(bound)}:${bound}`)
@@ -61,7 +61,7 @@ function sealWith(secret: Uint8Array) {
       const cipher = createCipheriv('aes-256-ctr', textKey, tag)
       return Buffer.concat([tag, cipher.update(plain), cipher.final()]).toString('base64url')
     },
-    /** Returns undefined for a cursor that was not sealed with this secret under this scope. */
+    /** Undefined for a cursor that was not sealed with this secret under this scope. */
     open(scope: readonly string[], cursor: string): string | undefined {
       if (cursor.length > maxCursorLength) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
@@ -75,17 +75,16 @@ function sealWith(secret: Uint8Array) {
   }
 }
 
-/** State that the parts of a catalog share. `mounts` is sorted by address. */
+/** State that the parts of a catalog share. */
 export interface CatalogState {
-  /** Opens the storage of the texts and listings that clients have read. */
   readonly earlier: () => Promise<EarlierTexts>
+  /** Sorted by address. */
   readonly mounts: readonly Mounted[]
   readonly seal: ReturnType<typeof createCursorSeal>
   readonly paging: Paging
   readonly log: Log
 }
 
-/** Page sizes. The server chooses them: clients cannot. */
 export interface Paging {
   /** Number of entries on the first page. Each next page has 32 times as many, up to `most`. */
   readonly first: number
@@ -97,13 +96,13 @@ export interface Paging {
 }
 
 /**
- * Most projects fit on the first page: each request costs as much as about 100 entries, and some hosts show one page only. Then
- * pages grow at once: the 64 pages that the official client follows hold 1,024 + 63 × 16,000 = 1,009,024 entries.
+ * Most projects fit on the first page, since some hosts show one page only. Then pages grow at once: the 64 pages that
+ * the official client follows hold 1,024 + 63 × 16,000 = 1,009,024 entries.
  */
 const defaults: Paging = { first: 1024, most: 16_000, bytes: 4 * 1024 * 1024, scan: 100_000 }
 const growth = 32
 
-/** Completes page sizes with the defaults. Throws ResourceError `invalid` for a value that is not a positive whole number. */
+/** @throws ResourceError `invalid` (reason `configuration`) for a value that is not a positive whole number. */
 export function completePaging(options: Partial<Paging> = {}): Paging {
   const paging = { ...defaults, ...options }
   for (const [name, value] of Object.entries(paging))
@@ -132,7 +131,7 @@ export function createPageBuilder<T>(paging: Paging, page: number) {
       bytes += size
       return true
     },
-    /** Counts an entry that was read. Returns false when enough were read for one page. */
+    /** Counts an entry that was read. Returns false when too many were read for one page. */
     look: () => ++lookCount <= paging.scan,
   }
 }
@@ -140,19 +139,17 @@ export function createPageBuilder<T>(paging: Paging, page: number) {
 /** The sort key of a resource in a selection. */
 export type Rank = readonly [priority: number, derived: 0 | 1, depth: number, address: string, path: string]
 
-/** One entry of a selection. */
 interface Ranked {
   readonly rank: Rank
   readonly mount: Mounted
   readonly entry: Entry
 }
 
-/** Priority of an entry that has none: the middle of the range. */
 const noPriority = 0.5
 
 /**
- * Compares two ranks by importance: the priority, highest first; then entries of mounts that are not derived; then entries that
- * are higher in their tree; then the address and path. No two entries are equal.
+ * Compares two ranks by importance: the priority, highest first; then entries of mounts that are not derived; then
+ * entries that are higher in their tree; then the address and path.
  */
 function compareRanks(a: Rank, b: Rank): number {
   return (
@@ -165,13 +162,13 @@ function compareRanks(a: Rank, b: Rank): number {
 }
 
 /**
- * Returns the most important entries that the caller may see, best first: at most `most`, strictly after `after`. It holds at most
- * twice as many in memory. Each mount gets an equal share of the comparisons, and leaves the unused part of it to the next ones.
- * Mounts that are not derived come last, so they get all unused comparisons.
- *
- * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum number of
- * entries that are read of one mount, visible or not.
- * @param onUnavailable Called with the error of a mount that cannot be listed. Unless it throws, the selection continues with the others.
+ * Returns the most important entries that the caller may see, best first: at most `most`, strictly after `after`.
+ * Mounts share the comparisons equally. A mount leaves the unused part of its share to the next ones, of which those
+ * that are not derived come last.
+ * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum
+ * number of entries that are read of one mount, visible or not.
+ * @param onUnavailable Called with the error of a mount that cannot be listed. Unless it throws, the selection
+ * continues with the others.
  */
 export async function selectEntries(
   mounts: readonly Mounted[],

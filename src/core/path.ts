@@ -17,13 +17,12 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** C0 and C1 controls, DEL, and the two Unicode line separators. They are refused in paths, since some programs take several of them for the end of a line. */
+/** C0 and C1 controls, DEL, and the Unicode line and paragraph separators. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
 type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
 
-/** Returns why a text cannot be a segment of a path; undefined for a valid segment. */
 export function segmentFault(segment: string): SegmentFault | undefined {
   if (segment === '') return 'empty-segment'
   if (segment === '.' || segment === '..') return 'dot-segment'
@@ -41,14 +40,13 @@ export function isPath(path: string): boolean {
 }
 
 /**
- * Returns one text for all spellings of a path that are canonically equivalent (Unicode, UAX #15): keyboards write `が` as one code point, and
- * macOS writes it in names as two.
+ * Returns one text for all spellings of a path that are canonically equivalent (Unicode, UAX #15). macOS writes `が` in
+ * names as two code points, keyboards as one.
  */
 export function canonicalPath(path: string): string {
   return path.normalize('NFC')
 }
 
-/** Whether a path may have several canonically equivalent spellings. */
 export function mayHaveOtherSpellings(path: string): boolean {
   return /[^ -~]/.test(path)
 }

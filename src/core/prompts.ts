@@ -11,24 +11,20 @@ import type { Completion, Context, Principal, Prompt, PromptArgument, PromptMess
 import { runSourceInSpan } from './trace.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
-/** A prompt of a mount, with the name that one principal uses for it. */
 interface MountPrompt {
   readonly mount: Mounted
   readonly prompt: Prompt
   readonly name: string
 }
 
-/** Maximum length of an argument, in characters. */
 const maxArgument = 65_536
 /** Limits of the contents in one prompt (resources, images, sounds): their total size in bytes, and their number. */
 const [maxEmbeddedBytes, maxContents] = [4 * 1024 * 1024, 100]
 
 /**
- * Creates the view of the prompts of all mounts. A principal sees the prompts at paths that it may see. Undefined when no mount can
- * have prompts.
- *
- * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name (prompts of other
- * servers come last), and the others are called by their long names or URIs.
+ * Creates the view of the prompts of all mounts. Undefined when no mount can have prompts.
+ * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name
+ * (prompts of other servers come last), and the others are called by their long names or URIs.
  */
 export function createPrompts(
   state: CatalogState,
@@ -128,7 +124,7 @@ export function createPrompts(
   }
 }
 
-/** Reads a resource of a prompt. Denied and missing resources give the same error. */
+/** Denied and missing resources give the same error. */
 async function embed(uri: string, view: Pick<View, 'read'>, context: Context): Promise<readonly PromptContent[]> {
   const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
     if (!isResourceError(error, 'not-found')) throw error
@@ -137,7 +133,6 @@ async function embed(uri: string, view: Pick<View, 'read'>, context: Context): P
   return contents.map((resource) => ({ resource }))
 }
 
-/** Converts a part of a prompt to contents with URIs, if the caller may see it. */
 async function contentsOf(
   part: PromptPart,
   mount: Mounted,
@@ -200,7 +195,6 @@ function visiblePrompts(prompts: readonly Omit<MountPrompt, 'name'>[], principal
   })
 }
 
-/** Whether a prompt comes after the last one of the previous page. */
 function isBehind({ mount, prompt }: MountPrompt, [address, path]: readonly string[]): boolean {
   if (address === undefined || path === undefined) return true
   const order = Buffer.compare(Buffer.from(mount.address.text), Buffer.from(address))
@@ -225,7 +219,6 @@ function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
   return { name, ...cleanTexts(facts) }
 }
 
-/** Checks the arguments of a prompt. Throws ResourceError `invalid` for a missing, unknown or too long one. */
 function checkArguments(declared: readonly PromptArgument[], values: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !values.has(name))
@@ -241,7 +234,6 @@ function checkArguments(declared: readonly PromptArgument[], values: ReadonlyMap
   }
 }
 
-/** Completes with the values that begin with the typed text, ignoring case. */
 function completeFrom(values: readonly string[], typed: string): Completion {
   return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }

@@ -20,7 +20,6 @@ export interface EntryPart {
   readonly path: string
   readonly title?: string
   readonly mimeType?: string
-  /** Text of the part, for the index. */
   readonly text: string
 }
 
@@ -54,8 +53,9 @@ export interface CompletionRequest {
   readonly arguments: ReadonlyMap<string, string>
 }
 
-/** At most 100 values, best first, decoded. A value that ends in `/` can be completed further. */
+/** The proposed values of a variable or an argument. */
 export interface Completion {
+  /** At most 100 values, best first, decoded. A value that ends in `/` can be completed further. */
   readonly values: readonly string[]
   readonly total?: number
   readonly hasMore?: boolean
@@ -64,12 +64,11 @@ export interface Completion {
 /** A list of a source, other than that of its entries, whose changes can be watched. */
 export type ChangedKind = 'prompts' | 'tools'
 
-/**
- * A change of an entry, or of a directory with its contents (a path that ends in `/`). Without a path, everything may have
- * changed. `listed`: the entry was added or removed, or its listed facts changed.
- */
+/** A change of an entry, or of a directory with its contents. */
 export interface Change {
+  /** A path that ends in `/` is a directory. Undefined: everything may have changed. */
   readonly path?: string
+  /** Whether the entry was added or removed, or its listed facts changed. */
   readonly listed?: boolean
   /** Set when the path is that of a prompt or a tool, or of a directory of them, and no entry has changed ({@link Prompts.separate}). */
   readonly of?: ChangedKind
@@ -91,20 +90,18 @@ export interface ListQuery {
    */
   readonly shallow?: boolean
   /**
-   * A test of paths: for each directory directly below `prefix`, one entry that passes is enough, and entries that fail may be
-   * left out. For a directory (its path ends in `/`) it returns whether anything below it can pass. It only saves a source
-   * needless work: sources may ignore it, and the caller checks each entry again.
+   * A test of paths: for each directory directly below `prefix`, one entry that passes is enough, and entries that fail
+   * may be left out. For a directory (its path ends in `/`) it returns whether anything below it can pass. Sources may
+   * ignore it.
    */
   readonly skim?: (path: string) => boolean
 }
 
 /**
- * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required: a provider
- * leaves out the methods that it does not support. A provider that stores records, or searches by an index, has all members of
- * {@link RecordStore} or {@link IndexFeeder}. Providers are plain object literals made by a factory function, so that a wrapper can
- * spread `...inner` and lose nothing.
- *
- * Every method throws only {@link ResourceError}. After an abort of the signal it may reject with anything.
+ * A source of resources. Paths are relative to the mount and already validated. A provider that stores records, or
+ * searches by an index, has all members of {@link RecordStore} or {@link IndexFeeder}. Providers are plain object
+ * literals, so that a wrapper can spread `...inner` and lose nothing.
+ * Methods throw {@link ResourceError}. After an abort of the signal they may reject with anything.
  */
 export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
   /**
@@ -121,11 +118,11 @@ export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
   /** Returns the contents at a path. Throws `not-found` rather than returning an empty array. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
-  /** Begins slow preparations for the first answer, such as the start of a server, and returns at once. Called before a list of several sources. */
+  /** Begins slow preparations for the first answer, such as the start of a server, and returns at once. */
   start?(): void
   /**
-   * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing. The catalog
-   * then completes from the listing, as it does for a provider without this method.
+   * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing,
+   * from which the catalog then completes.
    */
   complete?(request: CompletionRequest, context: Context): Promise<Completion | undefined>
   /**
@@ -141,8 +138,8 @@ export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
    */
   catchUp?(signal: AbortSignal): Promise<boolean>
   /**
-   * Whether a listing of everything can have entries at a path or below it. Default: it can. An index ignores the changes of all other
-   * paths. For example, a git repository has the files of each branch, but lists only those at `HEAD`.
+   * Whether a listing of everything can have entries at a path or below it. Default: it can. For example, a git
+   * repository has the files of each branch, but lists only those at `HEAD`.
    */
   isListed?(path: string): boolean
   /**
@@ -173,14 +170,14 @@ export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
    */
   sees?(principal: Principal, path: string): boolean
   /**
-   * Returns the parts of an entry that are indexed one by one although no listing has them: the rows of a table. Each has a path
-   * that can be read. Resolves to undefined when the entry has none, and is indexed as a whole. Only the indexer calls it: a
-   * wrapper that changes contents must leave it out.
+   * Returns the parts of an entry that are indexed one by one although no listing has them: the rows of a table.
+   * Resolves to undefined when the entry is indexed as a whole. A wrapper that changes contents must leave the method
+   * out.
    */
   parts?(path: string, context: Context): Promise<AsyncIterable<EntryPart> | undefined>
   /**
-   * Drops all cached data of the source, because another replica has reported a change: each answer from now on must be newer than
-   * this call. Undefined for a source without a cache.
+   * Drops the cached data of the source, because another replica has reported a change: answers from now on must be
+   * newer than this call. Undefined for a source without a cache.
    */
   renew?(): void
   /** Returns why notifications of changes are currently late or missing; undefined when they are not, or when nobody watches. */
@@ -206,11 +203,11 @@ export interface PromptArgument {
 export interface Prompt extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path of the entry that defines the prompt: a principal that may see the entry may use the prompt. */
   readonly path: string
-  /** Name of the prompt, not empty. When two prompts share a name, the second is called by its long name or its URI. */
+  /** Name of the prompt, not empty. */
   readonly name: string
   /**
-   * Name by which the prompt is called when another prompt has its name, instead of its URI. Set for a prompt of another server:
-   * prompts without it choose their names first.
+   * Name by which the prompt is called when another prompt has its name, instead of its URI. Set for a prompt of
+   * another server.
    */
   readonly longName?: string
   readonly arguments?: readonly PromptArgument[]
@@ -232,7 +229,6 @@ export interface PromptMessage<Part = PromptPart> {
   readonly content: Part
 }
 
-/** A prompt with its arguments filled in. */
 export interface FilledPrompt<Part = PromptPart> {
   readonly description?: string
   readonly messages: readonly PromptMessage<Part>[]
@@ -244,7 +240,6 @@ export interface PromptRequest {
   readonly arguments: ReadonlyMap<string, string>
 }
 
-/** A request to complete one argument of a prompt. */
 export interface PromptCompletion {
   readonly path: string
   /** The argument to complete: its name, and the part of its value that was typed. */
@@ -261,6 +256,6 @@ export interface Prompts {
   list(context: Context): Promise<readonly Prompt[]>
   /** Returns the messages of a prompt. Throws `not-found` when there is no prompt at the path. */
   get(request: PromptRequest, context: Context): Promise<FilledPrompt>
-  /** Completes an argument. Without this method, the values of the argument are used. */
+  /** Completes an argument. Default: from the values of the argument. */
   complete?(request: PromptCompletion, context: Context): Promise<Completion>
 }

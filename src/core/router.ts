@@ -11,10 +11,9 @@ interface Node {
 }
 
 /**
- * Creates a function that finds the mount of a URI. Addresses do not overlap, so there is at most one.
- *
- * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in Unicode
- * normalisation. The message names both.
+ * Creates a function that finds the mount of a URI.
+ * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in
+ * Unicode normalisation.
  */
 export function createRouter(
   mounts: readonly Mounted[],
@@ -57,7 +56,6 @@ export function createRouter(
   }
 }
 
-/** Adds another address of a mount, unless it lies at, under or above the address of another. */
 function addAlias(origins: Map<string, Node>, alias: Address, mount: Mounted): void {
   const origin = `${alias.scheme}://${alias.authority}`
   let node: Node = origins.get(origin) ?? { below: new Map() }
@@ -113,7 +111,6 @@ export interface ResolvableMount {
   readonly scopes?: readonly string[]
 }
 
-/** A placeholder provider for a source that is not opened. Its methods are never called. */
 const closed: Provider = {
   async *list() {},
   read: () => Promise.reject(new Error('the source is not open')),

@@ -14,7 +14,7 @@ import { toUnicodeEscape } from './entry.ts'
 import { mergeSpans, type Span } from './kit/sorted.ts'
 import { decodeIfValid } from './uri.ts'
 
-/** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */
+/** The replacement of a removed secret. It is constant, so it reveals no length, prefix or hash. */
 export const redactedMark = '[redacted]'
 
 /** Replaces each span of a text by {@link redactedMark}. The spans must be merged, and lie within the text. */
@@ -28,7 +28,7 @@ export function replaceSpans(text: string, spans: readonly Span[]): string {
   return from === 0 ? text : pieces.join('') + text.slice(from)
 }
 
-/** Minimum length of a secret, in UTF-16 code units. Shorter ones are ignored: they would occur everywhere. */
+/** Minimum length of a secret, in UTF-16 code units. Shorter ones would occur in ordinary text. */
 export const minSecretLength = 6
 
 /** Removes known secrets from text and bytes. */
@@ -36,28 +36,30 @@ export interface Scrubber {
   /** Whether the scrubber has no secrets to remove, and never will. */
   readonly isEmpty?: boolean
   /**
-   * Whether JSON texts in UTF-8 contain no secret in any string, so that nothing in them has to be cleaned. The syntax of JSON is
-   * searched, too, so the result can be false although no string contains a secret. One search over a whole page is faster than a
-   * search in each of its strings.
+   * Whether JSON texts in UTF-8 contain no secret in any string. The syntax of JSON is searched, too, so the result can
+   * be false although no string contains a secret.
    */
   lacks?(json: readonly Buffer[]): boolean
-  /** Replaces every secret in a text, in any of its forms, by {@link redactedMark}. */
+  /** Replaces the secrets in a text, in their forms, by {@link redactedMark}. */
   scrub(text: string): string
-  /** Replaces every secret in bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
+  /**
+   * Replaces the secrets in bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it
+   * contains no secret.
+   */
   scrubBytes(bytes: Uint8Array): Uint8Array
-  /** Creates a stream that replaces every secret in bytes that arrive in pieces, split anywhere. It holds back bytes that may begin a secret. */
+  /**
+   * Creates a stream that replaces the secrets in bytes that arrive in pieces, split anywhere. It holds back bytes that
+   * may begin a secret.
+   */
   stream(): ReturnType<typeof createStream>
 }
 
 /**
- * Creates a scrubber of known secrets: the last defence, after the detectors that recognise secrets by their form.
- *
- * Each secret is found literally, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments), in
- * hexadecimal, percent-encoded, escaped for JSON, XML and Markdown, and in UTF-16; in bytes also decoded, if the secret itself is base64
- * or hexadecimal. The password in a URL is a secret of its own, as is each long line of a secret with several lines. Secrets
- * shorter than {@link minSecretLength} are ignored.
- *
- * The time is in proportion to the input, regardless of the number of secrets (Aho and Corasick, 1975).
+ * Creates a scrubber of known secrets.
+ * Each secret is found literally, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments),
+ * in hexadecimal, percent-encoded, escaped for JSON, XML and Markdown, and in UTF-16; in bytes also decoded, if the
+ * secret itself is base64 or hexadecimal. The password in a URL is a secret of its own, as is each long line of a
+ * secret with several lines. Secrets shorter than {@link minSecretLength} are ignored.
  */
 export function createScrubber(secrets: Iterable<string>): Scrubber {
   const all = new Set([...secrets].flatMap(secretParts).filter((secret) => secret.length >= minSecretLength))
@@ -97,7 +99,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     isEmpty: all.size === 0,
     scrub: (text) => {
       if (all.size === 0) return text
-      // Most texts do not even contain the beginning of a secret.
+      // Most texts do not contain the beginning of a secret.
       if (seekInText(text, forText().begins, 0, text.length) >= text.length - 2) return text
       const spans = createPatternScanner(forText()).find(unitsInText(text), 0, text.length)
       if (spans.length === 0) return text
@@ -111,7 +113,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     },
     lacks: (json) => all.size === 0 || json.every((bytes) => !holdsPattern(bytes, forJson())),
     scrubBytes: (bytes) => {
-      // Most bytes contain no secret, and this search takes a fraction of the time of a scan.
+      // Most bytes contain no secret, and this search is faster than a scan.
       if (all.size === 0 || !isInBytes(bytes)) return bytes
       const spans = createPatternScanner(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
       return spans.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(spans), bytes.length)
@@ -144,7 +146,6 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   let scan = createPatternScanner(automaton)
   let tail: Buffer = Buffer.alloc(0)
   let spans: readonly Span[] = []
-  /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
   const release = (until: number): Uint8Array => {
     const open = spans.find((span) => span.end > until)
     const to = open === undefined ? until : Math.min(until, open.start)
@@ -158,14 +159,14 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
     return output
   }
-  /** Whether a secret begins in `before` and ends in the piece after it. */
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
     /** Takes the next bytes of the stream, and returns those that are known to be clean. The result may share the memory of the argument. */
     push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = tail
-      // Do not copy a long piece without a secret: copies of 1 MiB each fill the memory until the garbage collector pauses the process.
+      // Do not copy a long piece without a secret: copies of 1 MiB each fill the memory until the next garbage
+      // collection.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
         // The state of the scan depends only on the last `longest` bytes, so it is computed from those alone.
         scan = createPatternScanner(automaton)
@@ -198,7 +199,6 @@ function secretParts(secret: string): readonly string[] {
 /** Characters that Markdown escapes: those of a document read as Markdown, of the overview, and of a report. */
 const markdownSpecial = [/[\\`*_[\]<>|]/g, /[\\`*_[\]<>|#]/g, /[\\`*_{}[\]<>()#|!~]/g]
 
-/** Returns the spellings of a secret that a search of text looks for. */
 function formsOf(secret: string): readonly string[] {
   const plain = Buffer.from(secret)
   const hex = plain.toString('hex')

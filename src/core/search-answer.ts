@@ -8,7 +8,6 @@ import type { IndexGaps } from './tool.ts'
 import { maxUriBytes } from './uri.ts'
 import type { Resource, ResourceTemplate } from './view.ts'
 
-/** The MIME type of an answer to a search. */
 export const foundMimeType = 'application/json;format=hikidashi.SearchFound'
 export const searchStatusMimeType = 'application/json;format=hikidashi.SearchStatus'
 
@@ -38,9 +37,10 @@ export interface SearchAnswer {
   readonly partial?: readonly PartialMount[]
 }
 
-/** A mount of which only a part is searched: `looked` of `of` documents while it is compared with the index, or parts of texts and tables. */
+/** A mount of which only a part is searched. */
 export interface PartialMount extends IndexGaps {
   readonly mount: string
+  /** Number of documents that are compared with the index so far, out of `of`. */
   readonly looked?: number
   readonly of?: number
   readonly firstPages?: number
@@ -58,7 +58,7 @@ export interface FoundHit extends DocumentOrigin, Pick<Description, 'title' | 'm
   readonly heading?: string
   /** Lines of the document's text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
-  /** Relevance of the hit, from 0 to 1. The best hit has 1. */
+  /** Relevance of the hit, from 0 to 1. */
   readonly score: number
   /** Time of the last modification (RFC 3339). */
   readonly modified?: string
@@ -81,7 +81,7 @@ interface FoundSnippet {
   readonly line?: number
 }
 
-/** The MIME type of rows of a database. A hit in a row links to the whole row, without lines. */
+/** The MIME type of rows of a database. */
 export const rowsMimeType = 'application/json;format=hikidashi.DatabaseRows'
 
 /** The parameters of a search. Undefined ones do not narrow it. */
@@ -292,7 +292,6 @@ function pickStrings<K extends string>(value: Readonly<Record<string, unknown>>,
   return texts
 }
 
-/** Cuts a snippet where its marks begin and end. */
 export function splitAtMarks({
   text,
   marks,
@@ -318,15 +317,17 @@ export interface SearchStatusMount {
   readonly state: string
   /** Time at which the mount entered this state (RFC 3339). */
   readonly since?: string
-  /** Numbers of documents: compared with the index, in all, and indexed since the server began to index the mount. */
+  /** Number of documents that are compared with the index so far, out of `of`. */
   readonly looked?: number
   readonly of?: number
+  /** Number of documents that were indexed since the server began to index the mount. */
   readonly indexed?: number
   /** How the index learns of changes: `watched`, or `compared` periodically. */
   readonly changes?: string
   readonly degraded?: string
-  /** Number of known changes that are not indexed yet, and the time until which all reported ones are (RFC 3339). */
+  /** Number of known changes that are not indexed yet. */
   readonly pending?: number
+  /** Time until which all reported changes are indexed (RFC 3339). */
   readonly asOf?: string
   readonly partial?: IndexGaps
   /** Number of tables and views without a key of which only the first page of rows is indexed. */
@@ -384,13 +385,10 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
   return counts
 }
 
-/** The note of an answer that was asked to be fresh, and is not. */
 export const staleNote = 'It is not certain that every change before the call was indexed: there may be more to find.'
 
-/** The note of an answer while changes wait to be indexed. */
 export function pendingNote(count: number): string {
   return count === 1 ? 'One change is not searched yet.' : `${count.toLocaleString('en')} changes are not searched yet.`
 }
 
-/** The note of an answer while no process updates the index. */
 export const idleNote = 'Nothing is being indexed now: the hits may be out of date.'

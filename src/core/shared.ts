@@ -9,8 +9,8 @@ export interface SharedLease {
 }
 
 /**
- * The changes that several processes with one configuration (replicas) report to each other. A source is named by its address, which is the
- * same in every replica.
+ * The changes that several processes with one configuration (replicas) report to each other. A source is named by its
+ * address.
  */
 export interface SharedChanges {
   /**
@@ -23,7 +23,10 @@ export interface SharedChanges {
    * `hear` receives every later change, or one that covers it.
    */
   follow(source: string, hear: (changes: readonly Change[]) => void): Promise<() => void>
-  /** Resolves when every change that was published before this call has been delivered. Rejects while the database does not answer. */
+  /**
+   * Resolves when the changes that were published before this call have been delivered. Rejects while the database does
+   * not answer.
+   */
   catchUp(): Promise<void>
   /** Acquires the lease of a name. Resolves to undefined when another process holds it. Rejects while the database does not answer. */
   lease(name: string): Promise<SharedLease | undefined>
@@ -58,7 +61,6 @@ export interface KeptSubscription {
   readonly id: string
   /** Name of the type of events. */
   readonly name: string
-  /** The arguments of the subscription. */
   readonly given: JsonObject
   readonly url: string
   readonly secret: string
@@ -81,26 +83,25 @@ export interface SubscriptionKeeper {
   all(signal: AbortSignal): Promise<readonly KeptSubscription[]>
 }
 
-/** A file of a long result of a tool. */
 export interface ResultFile {
-  /** Name of the file, which is the last segment of its path. */
+  /** The last segment of its path. */
   readonly name: string
   readonly title: string
   readonly mimeType: string
   readonly body: string | Uint8Array
 }
 
-/** A file of a long result of a tool, without its content. */
 export interface ResultFileMetadata extends Omit<ResultFile, 'body'> {
-  /** Size of the content in bytes. */
   readonly size: number
   readonly isText: boolean
 }
 
-/** A stored long result of a tool. Times are in milliseconds since 1970. */
+/** A stored long result of a tool. */
 export interface LongResult {
   readonly id: string
+  /** Time at which the result was stored, in milliseconds since 1970. */
   readonly made: number
+  /** Time at which the result expires, in milliseconds since 1970. */
   readonly expires: number
   readonly files: readonly ResultFileMetadata[]
 }
@@ -117,10 +118,9 @@ export interface LongResultBounds {
 }
 
 /**
- * The long results of tools, in memory or in a store that replicas share. An owner is the id of a principal: it can access the
- * results that were stored for it, and no others.
- *
- * Every method throws ResourceError `unavailable` while the store does not answer.
+ * The long results of tools, in memory or in a store that replicas share. An owner is the id of a principal, and can
+ * access the results that were stored for it. Methods throw ResourceError `unavailable` while the store does not
+ * answer.
  */
 export interface LongResults {
   /** Stores a result. Resolves to undefined when it is too large. */
@@ -151,9 +151,8 @@ export function resultFileMetadata({ body, ...facts }: ResultFile): ResultFileMe
 }
 
 /**
- * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner with the most
- * bytes, so that an owner of many results does not push out those of others.
- *
+ * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner
+ * with the most bytes.
  * @param others The other results, oldest first.
  */
 export function resultsToRemove<Kept extends SizedResult>(

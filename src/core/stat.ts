@@ -14,7 +14,6 @@ import { directoryMimeType } from './view.ts'
  * the same version. The longest tick is that of FAT, two seconds.
  */
 const settledMs = 2500
-/** Maximum number of pages of a directory that its version depends on. */
 const maxPages = 100
 
 interface Located {
@@ -79,7 +78,6 @@ function contentVersion(contents: readonly ResourceContent[]): string {
   return `sha256.${hash.digest('base64url').slice(0, 27)}`
 }
 
-/** The state of a directory: its version depends on the names directly in it. */
 async function statDirectory(
   mount: Mounted,
   path: string,

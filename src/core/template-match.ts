@@ -26,7 +26,6 @@ type Marks = Uint8Array
 const equals = unitOf('=')
 const comma = unitOf(',')
 
-/** Returns the `match` function of a template, given its flattened parts. */
 export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => TemplateMatch | undefined {
   return (uri) => {
     const units = toUnits(uri)
@@ -35,9 +34,8 @@ export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => Te
 }
 
 /**
- * Matches without backtracking. A backward pass over the parts marks the positions from which a part and all following ones can
- * match; a forward pass then takes, for each part, the end that it prefers among the marked ones. So every part visits every
- * position a fixed number of times.
+ * Matches without backtracking. A backward pass over the parts marks the positions from which a part and all following
+ * ones can match; a forward pass then takes, for each part, the end that it prefers among the marked ones.
  */
 export function matchUnits(parts: readonly MatchPart[], units: UriUnits): TemplateMatch | undefined {
   const [head] = parts
@@ -174,7 +172,6 @@ function endOfValue(part: ValuePart, units: UriUnits, start: number, ends: Marks
   return position
 }
 
-/** Returns the first end of the parameters from which the rest matches. */
 function endOfPairs(part: PairsPart, units: UriUnits, start: number, ends: Marks): number | undefined {
   if (units[start] !== part.first) return undefined
   let bare: number | undefined

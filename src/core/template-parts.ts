@@ -202,7 +202,6 @@ export function toUnits(uri: string): UriUnits | undefined {
   return units.subarray(0, count)
 }
 
-/** Whether a code point is a control character (C0, C1, DEL) or a Unicode line separator. */
 function isControl(code: number): boolean {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code === 0x2028 || code === 0x2029
 }
@@ -214,7 +213,6 @@ export function unitsToText(units: UriUnits, start: number, end: number): string
   return text
 }
 
-/** Returns the unit of a structural character of a template. */
 export function unitOf(character: string): number {
   const code = character.charCodeAt(0)
   return delimiters.includes(character) ? -code : code

@@ -80,8 +80,6 @@ export interface UriTemplate {
    * precedence over absent: `{a}.{b}` reads `x.tar.gz` as `x` and `tar.gz`, `{/dir*,file}` gives the list all but the last
    * segment. Only a variable directly followed by `{…}` or `{+…}`, without a delimiter, is as long as possible: `{/repo}{+path}`.
    * A variable that occurs twice must have the same value twice.
-   *
-   * Time and memory are in proportion to the length of the URI times the number of variables, in every case.
    */
   match(uri: string): ReadonlyMap<string, MatchedValue> | undefined
 }
@@ -111,7 +109,6 @@ export function compileTemplate(text: string): UriTemplate {
   }
 }
 
-/** A defined value, without its undefined members. */
 type Defined = string | readonly string[] | ReadonlyMap<string, string>
 
 /** Expands an expression (RFC 6570, section 3.2.1). */
@@ -170,7 +167,6 @@ function definedValue(value: TemplateValue): Defined | undefined {
   return members.size === 0 ? undefined : members
 }
 
-/** Escapes all characters except `unreserved` (RFC 3986). */
 function encodeUnreserved(text: string): string {
   return encode(text, encodeURIComponent).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -188,7 +184,6 @@ function encode(text: string, encoder: (text: string) => string): string {
   return encoder(text)
 }
 
-/** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, decodeIfValid)
 }

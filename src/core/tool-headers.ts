@@ -63,7 +63,6 @@ export function paramIn(args: JsonObject, { path }: ParamHeader): string | numbe
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined
 }
 
-/** Returns the headers of a call, with their values. */
 export function headersOfCall(declared: readonly ParamHeader[], args: JsonObject): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {}
   for (const param of declared) {

@@ -3,7 +3,7 @@ import type { Content, Description, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
 import { fitArguments } from './fitted.ts'
 
-/** A tool of a provider: an action beyond reading. */
+/** A tool of a provider. */
 export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path for the access rules: a principal that may see it may call the tool. */
   readonly path: string
@@ -38,7 +38,6 @@ export type ToolPart =
   | { readonly entry: Entry }
   | { readonly link: ToolLink }
 
-/** A link to a resource in the answer of a tool. */
 export interface ToolLink {
   readonly uri: string
   readonly name: string
@@ -46,7 +45,6 @@ export interface ToolLink {
   readonly mimeType?: string
 }
 
-/** The result of a call of a provider's tool. */
 export interface ToolOutcome {
   readonly parts: readonly ToolPart[]
   readonly structured?: Readonly<Record<string, unknown>>
@@ -54,8 +52,8 @@ export interface ToolOutcome {
   readonly failed?: boolean
 }
 
-/** The progress of a tool call. `progress` increases with each report. */
 export interface ToolProgress {
+  /** Increases with each report. */
   readonly progress: number
   readonly total?: number
   readonly message?: string
@@ -67,7 +65,6 @@ export interface ToolRequest {
   readonly report?: (progress: ToolProgress) => void
 }
 
-/** The tools of a provider. */
 export interface Tools {
   /** Returns all tools, in path order. */
   list(context: Context): Promise<readonly ProvidedTool[]>
@@ -77,7 +74,7 @@ export interface Tools {
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** A tool of MCP: an action beyond reading. Principals that may not use it never see it. */
+/** A tool of MCP. */
 export interface Tool {
   /** Name of the tool: at most 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`. */
   readonly name: string
@@ -93,7 +90,7 @@ export interface Tool {
   readonly icons?: readonly Icon[]
   /** Members of `_meta` in the answer. JSON values. */
   readonly meta?: JsonObject
-  /** The page that a host with MCP Apps shows for the tool. A client that may not call the tool cannot read it. */
+  /** The page that a host with MCP Apps shows for the tool. */
   readonly app?: ToolApp
   /** Runs the tool. Throws only ResourceError: the model sees `invalid` errors, so that it can correct its call. */
   call(given: JsonObject, context: Context, report?: (progress: ToolProgress) => void): Promise<ToolAnswer>
@@ -107,20 +104,17 @@ export interface ToolApp {
   html(): Promise<string>
 }
 
-/** The result of a tool call, as the server sends it to the client. */
 export interface ToolAnswer {
   /** Text for a model, sent as the first block. Empty: the answer consists of the blocks alone. */
   readonly text: string
   readonly structured?: JsonObject
   /** Resources that the call created or found. */
   readonly resources?: readonly ToolLink[]
-  /** Blocks that follow the text. */
   readonly blocks?: readonly ToolBlock[]
   /** Whether the tool reports a failure. */
   readonly failed?: boolean
 }
 
-/** A block of an answer: a text, an image or a sound in base64, a resource in base64, a resource as text, or a link. */
 export type ToolBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
@@ -128,7 +122,6 @@ export type ToolBlock =
   | { readonly type: 'embedded'; readonly resource: EmbeddedText }
   | { readonly type: 'link'; readonly resource: Resource }
 
-/** A resource as text, with its known facts. */
 export interface EmbeddedText extends Pick<Resource, 'uri' | 'mimeType' | 'audience' | 'priority' | 'modified'> {
   readonly text: string
 }
@@ -148,7 +141,6 @@ export interface PostEndpoint {
   }>
 }
 
-/** Default maximum length of a text argument, in characters. */
 const maxText = 8192
 
 /**
@@ -173,7 +165,6 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
     return value
   }
   return {
-    /** The fitted arguments. */
     given: args,
     text,
     required: (name: string, most?: number): string => {
@@ -199,7 +190,6 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
       if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false.`, 'argument')
       return value
     },
-    /** Returns the argument, which must be one of the words; undefined when it is missing. */
     choice: <Word extends string>(name: string, words: readonly Word[]): Word | undefined => {
       const value = text(name)
       const word = words.find((one) => one === value)
@@ -227,7 +217,6 @@ export type ArgumentReader = ReturnType<typeof createArgumentReader>
 /** The hints of a tool that only reads, and only what this server has. */
 export const readOnlyHints = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 
-/** The result of storing a record: its id, status and times, without its content. */
 export interface StoreOutcome {
   readonly id: string
   /** `unchanged`: the same record was stored already. */
@@ -236,7 +225,6 @@ export interface StoreOutcome {
   readonly expires?: string
 }
 
-/** Methods of a provider that stores records for its callers. */
 export interface RecordStore {
   /**
    * Stores a record, and replaces the whole record with the same id. If that has the same content, nothing changes.
@@ -268,13 +256,12 @@ export interface Freshness {
   readonly asOf?: number
 }
 
-/** Progress of the index of one mount. */
 export interface MountProgress extends Freshness {
   readonly address: string
   readonly state: MountIndexState
   /** Time at which the mount entered this state, in milliseconds since 1970. */
   readonly since: number
-  /** Number of documents compared with the index; `of`: number of all, as far as it is known. */
+  /** Number of documents that are compared with the index so far, out of `of`. */
   readonly looked: number
   readonly of?: number
   /** Number of documents that were read and indexed since this process began to index the mount. */
@@ -287,7 +274,6 @@ export interface MountProgress extends Freshness {
   readonly firstPages?: number
 }
 
-/** Texts and entries of which only a part is indexed. */
 export interface IndexGaps {
   /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
   readonly entries?: number

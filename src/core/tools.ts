@@ -15,7 +15,7 @@ interface MountedTool {
   readonly tool: ProvidedTool
 }
 
-/** Creates the view of the tools of all mounts. A principal sees the tools that it may call. Undefined when no mount can have tools. */
+/** Creates the view of the tools of all mounts. Undefined when no mount can have tools. */
 export function createTools(
   state: CatalogState,
   changes: ChangeSubscriptions,
@@ -24,7 +24,6 @@ export function createTools(
   const sources = state.mounts.filter(({ provider }) => provider.tools !== undefined)
   if (sources.length === 0) return undefined
 
-  /** Returns the tools of a mount; undefined when its source does not list them. */
   const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[] | undefined> => {
     try {
       return ((await mount.provider.tools?.list(context)) ?? []).map((tool) => ({ mount, tool }))
@@ -94,7 +93,6 @@ function maySee({ mount, tool, name }: NamedTool, principal: Principal): boolean
   return mount.access(principal, tool.path, pathsOfNames(tool.path, [tool.name, name]))
 }
 
-/** Converts a tool of a mount to a tool of MCP. `principal` is the caller, for whom the tool was listed. */
 function toolOf(namedTool: NamedTool, principal: Principal): Tool {
   const { mount, tool: provided, name } = namedTool
   const { path, longName: _, description = '', title, ...tool } = provided

@@ -18,7 +18,6 @@ interface SpanOptions {
   readonly duration?: string
 }
 
-/** The span of running work. */
 interface TraceSpan {
   set(attributes: Readonly<Record<string, string | number>>): void
   /** Marks the work as failed, although it does not throw. `type` is one word of a closed list. */
@@ -28,13 +27,12 @@ interface TraceSpan {
 /** Records spans and durations. Implemented over OpenTelemetry, when this process has its SDK. */
 export interface Telemetry {
   run<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T>
-  /** Returns the trace context of the current span. */
   current(): TraceContext | undefined
 }
 
 const noSpan: TraceSpan = { set: () => {}, fail: () => {} }
 const contexts = new AsyncLocalStorage<TraceContext>()
-/** The telemetry of this process, if there is one. It is process-wide, as the SDK of OpenTelemetry is. */
+/** The telemetry of this process, if there is one. */
 export let telemetry: Telemetry | undefined
 
 export function setTelemetry(next: Telemetry | undefined): void {
@@ -50,7 +48,6 @@ export function runInSpan<T>(name: string, options: SpanOptions, work: (span: Tr
   return options.parent === undefined ? work(noSpan) : contexts.run(options.parent, () => work(noSpan))
 }
 
-/** Runs the work of a mount's source in a span of its own. */
 export async function runSourceInSpan<T>(
   verb: 'read' | 'call' | 'prompt',
   address: string,

@@ -11,9 +11,8 @@ const maxSkipped = 16
 
 /**
  * Yields the direct children of `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
- *
- * Directories are found by skip-scan: the first path below one reveals it, and the listing then resumes after everything in it.
- * So the cost is one seek per large directory, regardless of its size. A source that yields directories never has to seek.
+ * Directories are found by skip-scan: the first path below one reveals it, and the listing then resumes after
+ * everything in it. A source that yields directories does not have to seek.
  */
 export async function* iterateChildren(list: ListEntries, directory: string, after?: string): AsyncGenerator<Child> {
   let from = after?.endsWith('/') ? afterSubtree(after) : after

@@ -8,33 +8,28 @@ export const maxUriBytes = 8192
 
 /** A parsed URI, with the path decoded. Equivalent spellings give equal results. */
 export interface ParsedUri {
-  /** Scheme, in lower case. */
   readonly scheme: string
   /** Authority, in lower case, since hosts are case-insensitive (RFC 3986, section 6.2.2.1); never decoded. Empty for a `file:` of this machine. */
   readonly authority: string
   /** Decoded segments of the path, without the empty one after a final `/`. */
   readonly segments: readonly string[]
-  /** Whether the path ends in `/`. */
   readonly directory: boolean
   /** The text after `?`, with `%25` for a `%` that begins no escape, otherwise as it was given; undefined without a `?`. */
   readonly query?: string
 }
 
 /**
- * Parses a URI of the form `scheme://authority/path?query` (RFC 3986) on the raw string, decoding percent-escapes exactly once.
- * The only other form is `data:`: the rest of such a URI is a single segment, in the spelling of {@link canonicalDataUri}.
- *
- * It is tolerant of spelling, since hosts re-encode the URIs that they receive: characters that RFC 3986 wants escaped may be raw
- * (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. A `%` before anything but two hexadecimal
- * digits is itself. Scheme and host are case-insensitive. `file:/path` and `file://localhost/path` are `file:///path` (RFC 8089,
- * section 2 and appendix B).
- *
- * It refuses everything that would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty
- * segments, control characters raw or encoded, escapes that are not UTF-8, lone surrogates, userinfo, fragments, white space
- * around the URI. Never use `new URL()`, which rewrites many of these into something else.
- *
- * On Windows the letter of a drive has no case, and a `file` URI may name a server: `file://server/share/a` (RFC 8089, appendix E.3).
- *
+ * Parses a URI of the form `scheme://authority/path?query` (RFC 3986), decoding percent-escapes once. The only other
+ * form is `data:`: the rest of such a URI is a single segment, in the spelling of {@link canonicalDataUri}.
+ * It is tolerant of spelling, since hosts re-encode the URIs that they receive: characters that RFC 3986 wants escaped
+ * may be raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. A `%` before anything
+ * but two hexadecimal digits is itself. Scheme and host are case-insensitive. `file:/path` and `file://localhost/path`
+ * are `file:///path` (RFC 8089, section 2 and appendix B).
+ * It refuses dot segments raw or encoded, encoded slashes, raw backslashes, empty segments, control characters raw or
+ * encoded in the path, escapes that are not UTF-8, lone surrogates, userinfo, fragments, and white space around the
+ * URI. `new URL()` rewrites many of these into something else.
+ * On Windows the letter of a drive has no case, and a `file` URI may name a server: `file://server/share/a` (RFC 8089,
+ * appendix E.3).
  * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
  */
 export function parseUri(raw: string, platform: NodeJS.Platform = process.platform): ParsedUri {
@@ -47,7 +42,6 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
     throw invalid('The URI begins or ends with white space.', 'uri')
   if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'uri')
   if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'uri')
-  // The scheme may be written in any case (RFC 3986, section 3.1).
   if (/^data:/i.test(raw))
     return { scheme: 'data', authority: '', segments: [canonicalDataUri(raw).slice('data:'.length)], directory: false }
 
@@ -112,7 +106,7 @@ export function decodeIfValid(text: string): string {
   return decodeComponent(text) ?? text
 }
 
-/** Returns the form in which two spellings of a URI are equal: percent-decoded, without slashes at the end. */
+/** Returns a URI percent-decoded and without slashes at the end, for comparison. */
 export function comparableUri(uri: string): string {
   return decodeIfValid(uri.replace(/\/+$/, ''))
 }
@@ -127,7 +121,6 @@ export function pathInMount(uri: string, mount: string): string {
   }
 }
 
-/** Replaces each `%` that is not followed by two hexadecimal digits by `%25`. */
 function escapeLonePercents(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})/g, '%25')
 }
@@ -138,7 +131,6 @@ export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent)
 }
 
-/** Encodes a path of a mount, keeping its slashes. */
 export function encodePath(path: string): string {
   if (/^[\w.~!$&'()*+,;=:@/-]*$/.test(path)) return path
   return path.split('/').map(encodeSegment).join('/')
@@ -207,7 +199,6 @@ export function formatUri(address: Address, path: string): string {
   return path === '' ? address.text : `${address.text}/${encodePath(path)}`
 }
 
-/** Returns the complete URI template for a template that is relative to a mount. */
 export function formatTemplate(address: Address, template: string): string {
   return /^[?&#;/.]|^\{[?&#;/.]/.test(template) ? `${address.text}${template}` : `${address.text}/${template}`
 }

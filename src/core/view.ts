@@ -5,9 +5,8 @@ import type { Tool } from './tool.ts'
 export type { Resource } from './entry.ts'
 
 /**
- * The catalog as one principal sees it, or a remote server: the same methods for both, addressed by URI. A view of a catalog is cheap
- * and holds no state. Every method throws only {@link ResourceError}; a resource that the principal may not see is `not-found`,
- * exactly like a missing one.
+ * The catalog as one principal sees it, or a remote server. A resource that the principal may not see is `not-found`,
+ * like a missing one.
  */
 export interface View {
   /** Returns the roots: one resource per mount (`mimeType: inode/directory`), for a person or a program to start from. */
@@ -20,7 +19,6 @@ export interface View {
   read(uri: string, options?: ReadOptions): Promise<ReadResult>
   /** Returns a page of a directory's children: resources, and directories (`inode/directory`, URI with a final `/`). */
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
-  /** Completes one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
   /** Returns the facts and the version of a resource or directory. Undefined for a view of a remote server. */
   stat?(uri: string, options?: CallOptions): Promise<ResourceState>
@@ -51,7 +49,7 @@ export interface ReadOptions extends CallOptions {
   readonly room?: () => Promise<void>
   /** Whether the text is kept, so that a later read since its version can be answered with the difference. */
   readonly keep?: boolean
-  /** Whether this read only tests whether another read can be answered. No client asked for it, so an audit leaves it out. */
+  /** Whether this read only tests whether another read can be answered. An audit leaves it out. */
   readonly probe?: boolean
   /**
    * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
@@ -65,14 +63,13 @@ export interface ReadOptions extends CallOptions {
     | undefined
 }
 
-/** A notification: the subscribed URIs that changed, and whether entries were added or removed, or their listed facts changed. */
+/** A notification of changes. */
 export interface ViewChange {
+  /** The subscribed URIs that changed. */
   readonly uris: readonly string[]
+  /** Whether entries were added or removed, or their listed facts changed. */
   readonly listed: boolean
-  /**
-   * The changed URIs below subscribed directories, as far as they are known and at most a hundred, for listeners that need more
-   * detail. Servers never send it to clients.
-   */
+  /** The changed URIs below subscribed directories, as far as they are known and at most a hundred. */
   readonly below?: readonly string[]
   /** Whether prompts were added, removed or changed, for listeners of prompts. */
   readonly prompts?: boolean
@@ -173,9 +170,11 @@ export interface ResourceTemplate extends Description {
   readonly name: string
 }
 
-/** How long a client may cache an answer, in milliseconds, and whether one principal's answer may serve another. */
+/** How clients may cache an answer. */
 export interface CacheHint {
+  /** Maximum age of the answer, in milliseconds. */
   readonly ttlMs: number
+  /** `public`: the answer for one principal may serve another. */
   readonly scope: 'public' | 'private'
 }
 
@@ -191,10 +190,9 @@ export interface Page<T> {
 /** One content with its URI, in the spelling of the client if that is the requested one. */
 export type ResourceContent = Content & { readonly uri: string; readonly name?: string }
 
-/** A content whose text or bytes are in memory as a whole. */
 export type CollectedContent = Exclude<ResourceContent, { readonly stream: unknown }>
 
-/** Returns a content whose text or bytes are in memory: a stream is read to its end. */
+/** Reads a stream to its end. Other contents are returned unchanged. */
 export async function collectContent(content: ResourceContent): Promise<CollectedContent> {
   if (!('stream' in content)) return content
   const { stream, length: _, ...facts } = content
@@ -238,7 +236,6 @@ export interface ChangedQuery {
   readonly since?: string
   /** Only resources at or below this URI. */
   readonly uri?: string
-  /** Maximum number of changes. */
   readonly limit: number
 }
 
@@ -269,11 +266,9 @@ export interface PromptView {
    * @throws ResourceError `invalid` for an unknown prompt, a missing or unknown argument, and a missing resource of the prompt.
    */
   get(request: ViewPromptRequest, options?: CallOptions): Promise<FilledPrompt<PromptContent>>
-  /** Completes one argument of a prompt. */
   complete(request: PromptCompletionRequest, options?: CallOptions): Promise<Completion>
 }
 
-/** A prompt as a client sees it. */
 export type ListedPrompt = Omit<Prompt, 'path' | 'longName' | 'arguments'> & {
   readonly arguments?: readonly ListedArgument[]
 }
@@ -327,7 +322,6 @@ export interface SkillView {
   get(uri: string, options?: CallOptions): Promise<{ readonly skill: Skill; readonly cache: CacheHint }>
 }
 
-/** A skill: the front matter of its `SKILL.md`, and every file in its directory. */
 export interface Skill {
   /** URI of the `SKILL.md` of the skill. */
   readonly uri: string
@@ -336,7 +330,6 @@ export interface Skill {
   readonly resources: readonly SkillFile[]
 }
 
-/** A file in the directory of a skill. */
 export interface SkillFile {
   readonly uri: string
   /** SHA-256 of the bytes that a read of the file returns: `sha256:` and 64 hexadecimal digits. */

@@ -1,9 +1,9 @@
 /**
- * An abort controller whose signal aborts when the first of several other signals aborts, or when its own `abort` is called. It is
- * far cheaper than `AbortSignal.any`, whose weak references to the signals are freed only by a full garbage collection.
+ * An abort controller that follows other signals. It is cheaper than `AbortSignal.any`, whose references to the signals
+ * stay until a full garbage collection.
  */
 interface Follower extends AbortController {
-  /** Stops following the other signals and removes its listeners from them. */
+  /** Removes the listeners from the other signals. */
   release(): void
 }
 
@@ -26,9 +26,9 @@ export function followAbort(...signals: readonly AbortSignal[]): Follower {
 }
 
 /**
- * Creates a follower that aborts with a `TimeoutError` after a time, as `AbortSignal.timeout` does, unless it is released before.
- * Use it instead of `AbortSignal.any` with `AbortSignal.timeout`: Node 20 may collect those two as garbage while they have
- * listeners, and then they never abort.
+ * Creates a follower that also aborts with a `TimeoutError` after a time, unless it is released before. In Node 20,
+ * `AbortSignal.any` with `AbortSignal.timeout` may be collected as garbage while it has listeners, and then does not
+ * abort.
  */
 export function followAbortFor(signals: AbortSignal | readonly AbortSignal[], timeoutMs: number): Follower {
   const follower = followAbort(...[signals].flat())
@@ -45,7 +45,10 @@ export function followAbortFor(signals: AbortSignal | readonly AbortSignal[], ti
   }
 }
 
-/** Waits for work until a signal aborts, then rejects with the signal's reason. The work itself continues, and its result is dropped. */
+/**
+ * Rejects with the reason of the signal if it aborts before the work has ended. The work itself continues, and its
+ * result is dropped.
+ */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   let onAbort = () => {}
@@ -72,10 +75,7 @@ export function withResolvers<T>() {
   return { promise, resolve, reject }
 }
 
-/**
- * Makes `work` single-flight: concurrent callers share one run, with the arguments of the first caller. A call after the run has
- * ended starts another run.
- */
+/** Makes `work` single-flight: concurrent callers share one run, with the arguments of the first caller. */
 export function singleFlight<A extends readonly unknown[], T>(work: (...args: A) => Promise<T>) {
   let running: Promise<T> | undefined
   return {
@@ -85,7 +85,6 @@ export function singleFlight<A extends readonly unknown[], T>(work: (...args: A)
       })
       return running
     },
-    /** The run in flight; undefined when there is none. */
     get running() {
       return running
     },
@@ -111,7 +110,7 @@ export function createAutoResetEvent() {
   }
 }
 
-/** Waits `ms` milliseconds, or until the signal aborts, if there is one. Never rejects, and does not keep the process alive. */
+/** Waits `ms` milliseconds, or until the signal aborts. Does not reject, and does not keep the process alive. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()

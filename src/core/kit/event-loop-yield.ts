@@ -1,20 +1,19 @@
-/** Maximum time for which long work runs in one turn of the event loop before it yields, in milliseconds. */
+/** Time after which long work yields in one turn of the event loop, in milliseconds. */
 const sliceMs = 8
-/** Time for which a resumed task continues although others wait, in milliseconds: otherwise work of many small steps would never end under load. */
+/**
+ * Time for which a resumed task continues although others wait, in milliseconds, so that work of many small steps gets
+ * on under load.
+ */
 const pieceMs = 1
 
 const waiting: (() => void)[] = []
-/** Whether waiting tasks are being resumed, in this turn of the event loop or the next one. */
 let isResuming = false
 /** Time at which the slice of this turn of the event loop began; undefined while no long work has run in it. */
 let turnStart: number | undefined
 /** Time at which the running task was resumed; undefined while no resumed task runs. */
 let resumedAt: number | undefined
 
-/**
- * Whether the slice is used up. A slice begins with the first call in a turn of the event loop, and ends with the turn. While an immediate
- * is due, the event loop does not wait for sockets, so a slice measures only work.
- */
+/** A slice begins with the first call in a turn of the event loop. */
 function isUsedUp(): boolean {
   const now = performance.now()
   if (turnStart === undefined) setImmediate(end)
@@ -26,12 +25,10 @@ function end(): void {
   turnStart = undefined
 }
 
-/** Whether a resumed task runs, and has not yet run for as long as it may while others wait. */
 function hasPiece(): boolean {
   return resumedAt !== undefined && performance.now() - resumedAt < pieceMs
 }
 
-/** Begins a slice, and resumes waiting tasks one after the other until the slice is used up. */
 function next(): void {
   end()
   isUsedUp()
@@ -53,8 +50,8 @@ function goOn(): void {
 }
 
 /**
- * Cooperative yield for long work: `if (eventLoopYield.due()) await eventLoopYield.take()`. Between two yields the event loop is blocked
- * for about 8 ms, however many such tasks run at once: they share the slice of a turn, and none overtakes one that waits.
+ * Cooperative yield for long work: `if (eventLoopYield.due()) await eventLoopYield.take()`. Tasks that run at once
+ * share a time slice of about 8 ms.
  */
 export const eventLoopYield = {
   due: (): boolean => (waiting.length > 0 && !hasPiece()) || isUsedUp(),
@@ -66,15 +63,12 @@ export const eventLoopYield = {
     }),
 }
 
-/** Number of entries (refs, names in a tree, objects) in a time slice, after which other work of this process gets its turn. */
+/** Maximum number of entries of a time slice. */
 export const maxEntriesPerSlice = 2000
-/** Number of entries between two readings of the clock. Slow entries, such as files to open, can end a slice earlier. */
 const entriesPerLook = 50
 
 /**
- * Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await
- * slices.rest()`.
- *
+ * Divides work on many entries into time slices: `if (slices.due()) await slices.rest()`.
  * @param onEntries Called with the number of entries of each slice.
  */
 export function createSlices(onEntries?: (entries: number) => void) {
@@ -100,7 +94,6 @@ export function createSlices(onEntries?: (entries: number) => void) {
 
 export type TimeSlices = ReturnType<typeof createSlices>
 
-/** Converts items, each to any number of others, in time slices. */
 export async function flatMapInSlices<T, Converted>(
   items: readonly T[],
   convert: (item: T) => readonly Converted[],
@@ -115,9 +108,8 @@ export async function flatMapInSlices<T, Converted>(
 }
 
 /**
- * Sorts items by a merge sort in time slices: it sorts runs one at a time, then merges them. Returns a sorted copy, or the items
- * themselves if they are in order already.
- *
+ * Sorts items by a merge sort in time slices. Returns a sorted copy, or the items themselves if they are in order
+ * already.
  * @param sortRun A faster sort of at most {@link maxEntriesPerSlice} items, if there is one.
  */
 export async function sortInSlices<T>(

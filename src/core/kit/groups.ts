@@ -3,17 +3,15 @@ import { ResourceError } from '../errors.ts'
 const groupsKey = Symbol('groups')
 
 /**
- * An iterable of items that can also be iterated in groups. Each item passes several asynchronous generators on its way from a
- * source to a list, and each step costs time: in groups that cost is negligible.
+ * An iterable of items that can also be iterated in groups, because a step through an asynchronous generator for each
+ * item costs time.
  */
 interface Grouped<T> extends AsyncIterable<T> {
   readonly [groupsKey]: () => AsyncIterator<readonly T[], void>
 }
 
 /**
- * Creates an iterable of the items of all groups, one by one. {@link iterateGroups} returns the groups themselves.
- *
- * @param groups Begins an iteration of the groups.
+ * Creates an iterable of the items of all groups. {@link iterateGroups} returns the groups themselves.
  * @param signal Checked before each item except the first of a group. Once it has aborted, its reason is thrown.
  */
 export function createGroupedIterable<T>(
@@ -49,7 +47,7 @@ export function iterateGroups<T>(items: AsyncIterable<T>): AsyncIterator<readonl
   }
 }
 
-/** Maps each item by `change`, and keeps the groups. Items for which `change` returns undefined are left out. */
+/** Keeps the groups. Items for which `change` returns undefined are left out. */
 export function mapGroups<T, U>(items: AsyncIterable<T>, change: (item: T) => U | undefined): AsyncIterable<U> {
   return createGroupedIterable(async function* () {
     for await (const group of eachGroup(items)) {
@@ -73,16 +71,15 @@ function isGrouped<T>(items: AsyncIterable<T>): items is Grouped<T> {
 }
 
 interface PagesOptions {
-  /** Maximum number of pages. With it, repeated cursors are not detected, since a faulty server cannot make the listing endless. */
+  /** Maximum number of pages. With it, repeated cursors are not detected. */
   readonly maxPages?: number
   /** Whether a cursor that the server gives a second time is an error, or only the end of the listing. Default `throw`. */
   readonly repeated?: 'throw' | 'end'
 }
 
 /**
- * Yields the pages of a listing, one after the other.
- *
- * @throws ResourceError `internal` if the server gives the same cursor twice, unless `maxPages` or `repeated` says otherwise.
+ * @throws ResourceError `internal` if the server gives the same cursor twice, unless `maxPages` or `repeated` says
+ * otherwise.
  */
 export async function* iteratePages<Page extends { readonly nextCursor?: string }>(
   fetch: (query: { readonly cursor?: string }) => Promise<Page>,

@@ -2,8 +2,8 @@ import { homedir, userInfo } from 'node:os'
 import { isAbsolute, parse } from 'node:path'
 
 /**
- * Returns the home folder of the user: that of the environment (`HOME`, on Windows `USERPROFILE`), or of the user database if that is no
- * absolute path. For a user without either, such as one that only a container knows, it is the root of the file system.
+ * Returns the home folder of the user: that of the environment (`HOME`, on Windows `USERPROFILE`), or of the user
+ * database if that is no absolute path, or else the root of the file system.
  */
 export function homeFolder(): string {
   for (const find of [homedir, () => userInfo().homedir])

@@ -1,9 +1,7 @@
-/** Number of unchanged lines around a change. */
 const context = 3
-/** Maximum number of added and removed lines of a difference. A search for more would take too much time and memory. */
+/** Maximum number of added and removed lines of a difference. */
 export const maxDiffEdits = 2000
 
-/** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */
 interface Edit {
   readonly from: number
   readonly to: number
@@ -12,10 +10,8 @@ interface Edit {
 }
 
 /**
- * Returns the unified diff of two texts, as `diff -u` writes it, without the two lines of file names. `patch` can apply it. Empty for equal
- * texts.
- *
- * @returns undefined when too many lines differ.
+ * Returns the unified diff of two texts, as `diff -u` writes it, without the two lines of file names. Empty for equal
+ * texts; undefined when too many lines differ.
  */
 export function unifiedDiff(before: string, after: string): string | undefined {
   const [old, now] = [linesWithEnds(before), linesWithEnds(after)]
@@ -55,7 +51,6 @@ function editsOf(old: readonly string[], now: readonly string[]): readonly Edit[
 
 type Step = readonly [x: number, y: number, isAdded: boolean]
 
-/** The removed and added lines on a shortest path from one list to the other, in order. */
 function shortestPath(old: readonly string[], now: readonly string[]): readonly Step[] | undefined {
   const most = Math.min(maxDiffEdits, old.length + now.length)
   const reached = new Int32Array(2 * most + 3)
@@ -73,7 +68,6 @@ function shortestPath(old: readonly string[], now: readonly string[]): readonly 
   return undefined
 }
 
-/** Follows the traces of {@link shortestPath} back to the beginning. */
 function stepsOf(traces: readonly Int32Array[], oldLength: number, newLength: number): readonly Step[] {
   const steps: Step[] = []
   let [x, y] = [oldLength, newLength]
@@ -91,7 +85,6 @@ function stepsOf(traces: readonly Int32Array[], oldLength: number, newLength: nu
   return steps.reverse()
 }
 
-/** Groups edits whose context touches. */
 function hunksOf(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   const hunks: Edit[][] = []
   for (const edit of edits) {
@@ -121,7 +114,9 @@ function formatHunk(edits: readonly Edit[], old: readonly string[], now: readonl
   return lines.join('')
 }
 
-/** Formats a range of lines as `diff -u` does: the number of its first line, from 1, and the number of lines. */
+/**
+ * Formats a range of lines as `diff -u` does: the number of its first line, and the number of lines unless it is one.
+ */
 function formatHunkRange(from: number, to: number): string {
   const count = to - from
   return count === 1 ? `${from + 1}` : `${count === 0 ? from : from + 1},${count}`

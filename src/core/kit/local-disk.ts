@@ -1,6 +1,8 @@
 import { open } from 'node:fs/promises'
 
-/** The `f_type` (statfs(2)) of the file systems that count as local. A system call on any other, such as NFS, may hang. */
+/**
+ * The `f_type` (statfs(2)) of the file systems that count as local. A system call on a network file system may hang.
+ */
 const localTypes = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS
@@ -17,7 +19,7 @@ const localTypes = new Set([
   0x2011bab0, // exFAT
 ])
 
-/** Whether a file system is local, by the `type` of `fs.statfs` on Linux. On other systems always false, since it cannot be known. */
+/** Whether a file system is local, by the `type` of `fs.statfs` on Linux. False on other systems. */
 export function isLocalFileSystem(type: number): boolean {
   return process.platform === 'linux' && localTypes.has(type)
 }

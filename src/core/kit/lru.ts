@@ -1,7 +1,6 @@
 /**
- * An LRU cache: it removes the least recently used values when the total weight exceeds its limit.
- *
- * @param weigh Returns the weight of a value. Default 1. The newest value is kept, whatever its weight.
+ * Creates a cache that removes the least recently used values when the total weight exceeds its limit. The newest value
+ * is kept, whatever its weight.
  */
 export function createLruCache<V>(limit: number, weigh: (value: V) => number = () => 1) {
   const values = new Map<string, V>()

@@ -3,11 +3,8 @@ import { dirname } from 'node:path'
 import { errorCodeOf } from '../errors.ts'
 
 /**
- * Creates a folder and the missing ones above it, one by one. It does not use `recursive`: on a path below /proc, Node never returns from
- * that.
- *
- * @param mode The permissions of created folders. By default those of the process.
- * @throws the error of the system.
+ * Creates a folder and the missing ones above it, one by one: on a path below /proc, Node does not return from `mkdir`
+ * with `recursive`.
  */
 export function makeFolder(folder: string, mode?: number): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
@@ -16,7 +13,7 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, { mode })
   } catch (error) {
-    // Another process has made it meanwhile.
+    // Another process has made the folder meanwhile.
     if (errorCodeOf(error) !== 'EEXIST' || !statSync(folder).isDirectory()) throw error
   }
 }

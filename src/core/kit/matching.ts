@@ -11,8 +11,8 @@ export function splitFilterWords(filter: string | undefined): readonly string[] 
 }
 
 /**
- * Returns a function that compiles a regular expression at its first call. Node checks each literal when it loads the file, and
- * building the sets of Unicode properties (`\p{L}`) delays the start by 3 ms: use this for expressions that most starts never need.
+ * Returns a function that compiles a regular expression at its first call. Building the sets of Unicode properties
+ * (`\p{L}`) when a file is loaded delays the start.
  */
 export function lazyPattern(source: string, flags: string): () => RegExp {
   let pattern: RegExp | undefined

@@ -1,9 +1,7 @@
 import { invalid } from '../errors.ts'
 
-/** Keys whose values may be `undefined`. */
 type MaybeKeys<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T]
 
-/** The type of an object without its undefined members: each member that may be `undefined` becomes optional. */
 type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Key], undefined> }
 
 /**
@@ -16,10 +14,9 @@ export function defined<const T extends object>(members: T): Defined<T> {
   return keptMembers as Defined<T>
 }
 
-/** Members of a value that came from outside, such as parsed JSON. */
 type Members = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object with named members: neither null nor an array. */
+/** Whether a value is an object, and neither null nor an array. */
 export function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -45,12 +42,10 @@ export function parseIsoTime(value: unknown): number | undefined {
   return Number.isFinite(time) ? time : undefined
 }
 
-/** Returns the strings in an array; none for any other value. */
 export function stringItems(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
-/** Returns the objects in an array; none for any other value. */
 export function objectsIn(value: unknown): readonly Members[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
@@ -60,22 +55,19 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Returns the JSON Schema of an object with these properties. */
 export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const
 }
 
-/** Returns the value if it is an object, else an object without members. */
 export function objectOf(value: unknown): Members {
   return isObject(value) ? value : {}
 }
 
-/** Returns an own member of an object; undefined if the object does not have it, and for any other value. */
+/** Returns an own member of an object; undefined for any other value. */
 export function memberOf(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** The required type of a value, as an error message writes it. */
 type ExpectedType = 'a string' | 'a number' | 'a function' | 'an array' | 'an object'
 
 const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
@@ -87,9 +79,7 @@ const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
 }
 
 /**
- * Checks that an argument of a public function has the keys that the function requires. TypeScript checks the same, but not for a
- * program in JavaScript.
- *
+ * Checks that an argument has the keys that a public function requires, for callers without TypeScript.
  * @param what Name of the argument in the message: `files({ root })`.
  * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
  */
@@ -104,30 +94,22 @@ export function requireKeys(what: string, argument: unknown, keys: Readonly<Reco
 }
 
 /**
- * Checks that a value is a provider: an object with `list` and `read`.
- *
  * @param call The call, as the message names it: `sliced(provider, options)`.
- * @throws ResourceError `invalid` (reason `argument`).
+ * @throws ResourceError `invalid` (reason `argument`) for a value without `list` and `read`.
  */
 export function requireProvider(call: string, provider: unknown): void {
   requireKeys(`The provider of ${call}`, provider, { list: 'a function', read: 'a function' })
 }
 
 /**
- * Checks that an argument is of a type.
- *
  * @param call The call, as the message names it: `compileTemplate(text)`.
- * @throws ResourceError `invalid` (reason `argument`).
+ * @throws ResourceError `invalid` (reason `argument`) for a value of another type.
  */
 export function requireArgument(call: string, name: string, value: unknown, expectedType: ExpectedType): void {
   requireKeys(call, { [name]: value }, { [name]: expectedType })
 }
 
-/**
- * Returns an option that is a whole number within its bounds.
- *
- * @throws ResourceError `invalid` (reason `configuration`) for any other number.
- */
+/** @throws ResourceError `invalid` (reason `configuration`) for a number that is not whole or not within the bounds. */
 export function requireInteger(name: string, value: number, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')

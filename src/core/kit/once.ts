@@ -1,5 +1,5 @@
 /**
- * Returns a function that runs `work` at its first call. All calls share its result (single-flight); after a failure, the next call
+ * Returns a function that runs `work` at its first call. Later calls share the result; after a failure, the next call
  * runs `work` again.
  */
 export function doneOnce<T>(work: () => Promise<T>) {
@@ -12,9 +12,8 @@ export function doneOnce<T>(work: () => Promise<T>) {
     return result
   }
   return Object.assign(once, {
-    /** Returns the promise of the finished or running work; undefined before the first call, and after a failure. */
+    /** Undefined before the first call, and after a failure. */
     begun: () => result,
-    /** Drops the result, so that the next call runs the work again. */
     forget: () => {
       result = undefined
     },

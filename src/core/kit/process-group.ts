@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A command that leads its own session (`spawn` with `detached`), and the processes that it has started. Not for Windows. */
 export interface ProcessGroup {
   /**
-   * Sends a signal to every process of the group. On Linux these are the processes of the session and their descendants,
-   * elsewhere those of the process group.
+   * Sends a signal to the processes of the group. On Linux these are the processes of the session and their
+   * descendants, elsewhere those of the process group.
    */
   signal(name: 'SIGTERM' | 'SIGKILL'): void
-  /** Sends a SIGTERM to every process of the group, and two seconds later a SIGKILL to those that still run. */
+  /** Sends a SIGTERM to the processes of the group, and two seconds later a SIGKILL to those that still run. */
   end(): Promise<void>
 }
 
@@ -28,15 +28,11 @@ const startedLookIntervalMs = 2000
 const termTimeoutMs = 2000
 const termIntervalMs = 50
 
-/** The groups that have not been ended. They get a SIGTERM when this process exits. */
 const groups = new Set<ProcessGroup>()
 
 /**
- * Watches the processes of a command until they are ended.
- *
- * The memory is read from `/proc` on Linux, and elsewhere from ps(1). The limit is not one of setrlimit(2): RLIMIT_AS counts addresses,
- * of which V8, Go and Java reserve far more than they use, and each such limit applies to a single process.
- *
+ * The limit is not one of setrlimit(2): RLIMIT_AS counts addresses, of which V8, Go and Java reserve far more than they
+ * use, and such a limit applies to a single process.
  * @param pid Process id of the command, which leads the session.
  */
 export function watchGroup(pid: number, { memoryBytes, onExceeded }: MemoryLimit): ProcessGroup {
@@ -92,7 +88,7 @@ function endAll(): void {
   for (const group of groups) group.signal('SIGTERM')
 }
 
-/** Sends a signal and returns whether that was possible. The signal 0 only checks that a process exists. */
+/** Returns whether the signal could be sent. The signal 0 only checks that a process exists. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -114,7 +110,6 @@ interface Process {
 const pauseTimes = 100
 const [minPauseMs, maxPauseMs] = [1000, 10_000]
 
-/** Result of the last scan of all processes. All member lists share it. */
 let previousProcesses: readonly Process[] = []
 let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY
@@ -142,14 +137,14 @@ export function createMemberList(leader: number) {
     return [...members.values()]
   }
   return {
-    /** Returns the members at the last scan of all processes, which is at most one to ten seconds old. */
+    /** Returns the members at the last scan of all processes, which is at most ten seconds old. */
     recent: (): readonly Process[] => {
       const isFresh = performance.now() < notBeforeMs && seenAtMs >= createdAtMs
       return membersOf(isFresh ? previousProcesses : lookAtAll())
     },
     /**
-     * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
-     * its parent has ended before. Reads a file of each process of the machine.
+     * Returns the members that run now, without zombies. A process that was returned before is found again even if its
+     * parent has ended. Reads a file of each process of the machine.
      */
     now: (): readonly Process[] => {
       const members = membersOf(lookAtAll())
@@ -168,7 +163,6 @@ function lookAtAll(): readonly Process[] {
   return previousProcesses
 }
 
-/** Reads a process; undefined when it has ended. */
 function readProcess(pid: number): Process | undefined {
   const stat = readProcFile(pid, 'stat')
   // The second field is the name of the program in parentheses. It may contain blanks and parentheses itself.
@@ -180,14 +174,14 @@ function readProcess(pid: number): Process | undefined {
 }
 
 /**
- * Returns the memory of several processes together, in bytes. A result up to the limit may be too high: memory that processes
- * share is counted for each of them. A result over the limit counts it once, except that of processes of other users.
+ * Returns the memory of several processes together, in bytes. Up to the limit, memory that processes share is counted
+ * for each of them. Over the limit it is counted once, except that of processes of other users.
  */
 export async function processMemoryBytes(processes: readonly Process[], limitBytes: number): Promise<number> {
   const resident = processes.map(({ pid }) => parseMemoryField(readProcFile(pid, 'status'), 'VmRSS') ?? 0)
   if (sum(resident) <= limitBytes) return sum(resident)
-  // For the proportional share the kernel walks all pages of a process, which takes milliseconds: use asynchronous reads, off this thread. For
-  // processes of other users the file is not readable.
+  // For the proportional share the kernel walks the pages of a process, which takes milliseconds: read off this thread.
+  // The file is not readable for processes of other users.
   const shares = processes.map(async ({ pid }, index) => {
     const text = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1').catch(() => '')
     return parseMemoryField(text, 'Pss') ?? resident[index] ?? 0
@@ -195,7 +189,7 @@ export async function processMemoryBytes(processes: readonly Process[], limitByt
   return sum(await Promise.all(shares))
 }
 
-/** Returns the resident memory of a process, in bytes; `undefined` when it has ended, and on Windows. */
+/** Returns the resident memory of a process, in bytes. Undefined when the process has ended, and on Windows. */
 export async function residentBytes(pid: number): Promise<number | undefined> {
   if (process.platform === 'win32') return undefined
   if (process.platform === 'linux') return parseMemoryField(readProcFile(pid, 'status'), 'VmRSS')
@@ -203,7 +197,6 @@ export async function residentBytes(pid: number): Promise<number | undefined> {
   return kibibytes.trim() === '' ? undefined : Number(kibibytes) * 1024
 }
 
-/** Returns the output of ps(1); an empty text when it fails. */
 function ps(...args: readonly string[]): Promise<string> {
   return new Promise((resolve) => {
     execFile('/bin/ps', args, { maxBuffer: 64 * 1024 * 1024 }, (error, output) => resolve(error === null ? output : ''))
@@ -211,10 +204,9 @@ function ps(...args: readonly string[]): Promise<string> {
 }
 
 /**
- * Returns the resident memory of a process group and of the descendants of its members, in bytes. Memory that processes share is counted
- * for each of them.
- *
- * @param listing Output of `ps -A -o pid=,ppid=,pgid=,rss=` (POSIX; the memory is in KiB on macOS and the BSDs as well).
+ * Returns the resident memory of a process group and of the descendants of its members, in bytes. Memory that processes
+ * share is counted for each of them.
+ * @param listing Output of `ps -A -o pid=,ppid=,pgid=,rss=`, with the memory in KiB.
  */
 export function groupMemoryIn(listing: string, group: number): number {
   const children = new Map<number, number[]>()
@@ -236,7 +228,6 @@ export function groupMemoryIn(listing: string, group: number): number {
   return sum([...pids].map((pid) => memory.get(pid) ?? 0))
 }
 
-/** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */
 function readProcFile(pid: number, file: 'stat' | 'status'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
@@ -245,7 +236,7 @@ function readProcFile(pid: number, file: 'stat' | 'status'): string {
   }
 }
 
-/** Returns the value of a line such as `VmRSS:   1234 kB`, in bytes. The unit is always KiB (proc(5)). */
+/** Returns the value of a line such as `VmRSS:   1234 kB` (proc(5)), in bytes. */
 function parseMemoryField(text: string, name: string): number | undefined {
   const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024

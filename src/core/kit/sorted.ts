@@ -33,7 +33,6 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
   return result
 }
 
-/** Sorts ranges, and joins those that overlap or touch. */
 export function joinRanges(
   ranges: readonly (readonly [start: number, end: number])[],
 ): readonly (readonly [start: number, end: number])[] {
@@ -46,19 +45,18 @@ export function joinRanges(
   return joined
 }
 
-/** Returns the index of the first of some sorted names that is after `path`. */
+/** Returns the index of the first name after `path`. The names must be sorted. */
 export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }
 
-/** An item of a list and that of another list at the same path. Undefined: the list has none there. */
 interface ItemPair<T> {
   readonly path: string
   readonly old: T | undefined
   readonly fresh: T | undefined
 }
 
-/** Yields the items of two lists that are in path order, those at the same path together. */
+/** Yields the items of two lists that are in path order, with two at the same path together. */
 export function* pairedItems<T>(
   before: readonly T[],
   now: readonly T[],

@@ -19,13 +19,11 @@ export function isTextHead(head: Uint8Array): boolean {
   return !isEmpty && rest.every((byte) => byte === 0) && isText(text.subarray(0, wholeCharacters(text).to))
 }
 
-/** Returns the bytes before the first NUL; all bytes if there is none. */
 export function beforeNul<B extends Uint8Array>(bytes: B): B {
   const nul = bytes.indexOf(0)
   return nul === -1 ? bytes : (bytes.subarray(0, nul) as B)
 }
 
-/** Whether the byte at an index continues a character that began before it. */
 export function isContinuation(bytes: Uint8Array, index: number): boolean {
   return ((bytes[index] ?? 0) & 0xc0) === 0x80
 }

@@ -3,25 +3,27 @@ import { type FileHandle, lstat, open, realpath } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
 
 /**
- * Limits of a path that no person named: one that was found in a folder, or stands in a configuration that nobody trusts.
- *
- * Links at and above the folder are followed, because a person named it. Below it, `deny` allows no symbolic link, and `beneath` allows
- * those whose target lies in the folder.
+ * Limits of a path that no person named: one that was found in a folder, or stands in a configuration that nobody
+ * trusts.
  */
 export interface FolderBounds {
+  /** Links at and above the folder are followed, because a person named it. */
   readonly folder: string
+  /** `deny`: no symbolic link below the folder is followed; `beneath`: those whose target lies in the folder are. */
   readonly symlinks: 'deny' | 'beneath'
 }
 
 /** A file or directory that is held open. */
 export interface HeldFile {
-  /** On Linux, a path that opens exactly this file or directory, whatever its name leads to by now. Elsewhere, the same as `real`. */
+  /**
+   * On Linux, a path that opens this file or directory, whatever its name leads to by now. Elsewhere, the same as
+   * `real`.
+   */
   readonly at: string
   /** Path of the file or directory, without symbolic links. */
   readonly real: string
 }
 
-/** Thrown for a path that leads through a symbolic link, or out of its folder. */
 export class LeadsOutError extends Error {
   constructor(path: string, folder: string) {
     super(
@@ -35,10 +37,9 @@ const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOFOLLOW } = constants
 
 /**
- * Opens a path in a folder, and holds it open until `use` has ended. On Linux it opens one name after the other, each from the descriptor of
- * its directory and without following a link, so that no change of the folder leads elsewhere. Other systems have no `/proc/self/fd`: there
- * the path is only compared with its real path.
- *
+ * Opens a path in a folder, and holds it open until `use` has ended. On Linux it opens one name after the other, each
+ * from the descriptor of its directory and without following a link, so that no change of the folder leads elsewhere.
+ * On other systems the path is only compared with its real path.
  * @throws LeadsOutError; errors of the file system.
  */
 export async function openWithin<T>(
@@ -70,12 +71,15 @@ export async function openWithin<T>(
   }
 }
 
-/** Returns the path without symbolic links, for callers that open it later, and check it again. Throws as {@link openWithin} does. */
+/**
+ * Returns the path without symbolic links, for callers that check it again when they open it. Throws as {@link
+ * openWithin} does.
+ */
 export function pathWithin(path: string, within: FolderBounds): Promise<string> {
   return openWithin(path, within, async ({ real }) => real)
 }
 
-/** Returns the path of a file or directory without symbolic links; undefined if the path cannot be resolved. */
+/** Undefined if the path cannot be resolved. */
 export async function tryRealPath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)

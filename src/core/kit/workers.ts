@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import { unavailable } from '../errors.ts'
 
-/** Resource limits of one child process. {@link limitedCommand} makes the child set them itself before it begins to work. */
+/** Resource limits of one child process, as {@link limitedCommand} sets them. */
 export interface ChildLimits {
   /**
-   * Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped
-   * files. `Infinity`: unlimited.
+   * Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without
+   * memory-mapped files. `Infinity`: unlimited.
    */
   readonly memoryBytes: number
-  /** Maximum processor time of the process, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
+  /** Maximum processor time of the process, in seconds (RLIMIT_CPU). Undefined: unlimited. */
   readonly cpuSeconds?: number
   /** Maximum size of a file that the process may write, in bytes (RLIMIT_FSIZE). Undefined: unlimited. */
   readonly fileBytes?: number
@@ -19,17 +19,15 @@ const gibibyte = 1024 * mebibyte
 
 /** Memory of `git cat-file` in addition to the objects that it holds, in bytes. */
 const catFileBaseBytes = 128 * mebibyte
-/** Maximum number of copies of an object that `git cat-file` holds at once, such as its base, the result, and the part of the pack that it reads. */
+/**
+ * Number of copies of an object that `git cat-file` may hold at once, such as its base, the result, and the part of the
+ * pack that it reads.
+ */
 const catFileCopies = 8
-/** Maximum size of a file that git may write, in bytes. The git commands that the server runs have nothing to write. */
 const gitFileBytes = mebibyte
 
-/**
- * The limits of the child processes with which the server reads its sources, by kind. docs/limits.md lists them for operators. The
- * parameters are the settings that a limit depends on.
- */
+/** The limits of the child processes with which the server reads its sources, by kind. */
 export const childLimits = {
-  /** Limits of a git process that answers one request. */
   git: (timeoutMs: number): ChildLimits => ({
     memoryBytes: gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
@@ -41,35 +39,31 @@ export const childLimits = {
     fileBytes: gitFileBytes,
   }),
   /**
-   * Limits of the process that reads an SQLite file.
-   *
-   * @param baseBytes Data memory of such a process that has no file open. It depends on the version of Node: some versions of V8 reserve
-   *   half a gigabyte of addresses as data.
+   * @param baseBytes Data memory of such a process that has no file open. It depends on the version of Node: some
+   * versions of V8 reserve half a gigabyte of addresses as data.
    */
   sqlite: (baseBytes: number): ChildLimits => ({ memoryBytes: baseBytes + 512 * mebibyte, fileBytes: 0 }),
-  /** Limits of a program that captures the display and writes one picture. */
   screen: (timeoutMs: number, maxBytes: number): ChildLimits => ({
     memoryBytes: 2 * gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
-    // Twice the limit, so that a picture that is too large can be distinguished from a program that fails.
+    // Twice the limit, so that a picture that is too large can be told from a program that fails.
     fileBytes: 2 * maxBytes,
   }),
-  /** Limits of `tesseract` for one page. */
   ocr: (timeoutMs: number): ChildLimits => ({
     memoryBytes: gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
     fileBytes: 0,
   }),
   /**
-   * Limits of the command of a remote mount, with all processes that it starts. Only their memory is limited, by watching it
-   * (process-group.ts): the operator chooses the programs, they live long, and may reserve more addresses than they use.
+   * Limits of the command of a remote mount, with the processes that it starts. Only their memory is limited, by
+   * watching it (process-group.ts): such programs live long, and may reserve more addresses than they use.
    */
   remoteCommand: (): Pick<ChildLimits, 'memoryBytes'> => ({ memoryBytes: 4 * gibibyte }),
 } as const
 
 /**
- * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps that memory, which
- * saves no measurable CPU time in a thread that handles one job after the other.
+ * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps that
+ * memory.
  */
 export const youngGenerationMb = 6
 
@@ -83,15 +77,11 @@ interface WorkerLimits {
   readonly timeoutMs: number
 }
 
-/**
- * The limits of every kind of worker thread that handles foreign input. A thread that exceeds them is ended, and the next job
- * starts another. The threads of the store and of folder watches have no limits: they run only code of this project on data that it
- * bounds itself.
- */
+/** The limits of the worker threads that handle foreign input. */
 export const workerLimits = {
   /** Limits of the thread that extracts the text of documents and workbooks. An operator can set another time-out. */
   documents: { memoryMb: 256, timeoutMs: 20_000 },
-  /** Limits of the thread that searches texts for secrets, half a megabyte of text in each job. */
+  /** Limits of the thread that searches texts for secrets. */
   redaction: { memoryMb: 512, timeoutMs: 5000 },
   /** Limits of the thread that parses settings files. An operator can set another time-out. */
   settings: { memoryMb: 512, timeoutMs: 5000 },
@@ -100,13 +90,12 @@ export const workerLimits = {
 /** Memory of PDFium in the thread that reads documents, in bytes: V8 does not count WebAssembly towards the limit of a thread. */
 export const pdfiumMemoryBytes = 256 * mebibyte
 
-/** POSIX counts `ulimit -f` in blocks of 512 bytes, and every shell counts `ulimit -d` in KiB. */
+/** POSIX counts `ulimit -f` in blocks of 512 bytes; shells count `ulimit -d` in KiB. */
 const [blockBytes, kibibyte] = [512, 1024]
 
 /**
- * Returns a command that sets its own limits with a POSIX shell, and then replaces the shell by the program: the process keeps
- * its id, file descriptors and environment. A limit that the system or the shell does not support is left out.
- *
+ * Returns a command that sets its own limits with a POSIX shell, and then replaces the shell by the program. A limit
+ * that the system or the shell does not support is left out.
  * @param shell The path of a POSIX shell.
  * @param program An absolute path.
  */
@@ -127,10 +116,9 @@ export function limitedCommand(
   return { program: shell, args: ['-c', script, 'sh', program, ...args] }
 }
 
-/** Reason why a job has no result: it exceeded its time-out, or the worker crashed. */
+/** `late`: the job exceeded its time-out; `crashed`: the worker ended, or was closed. */
 export type TaskFailure = 'late' | 'crashed'
 
-/** Result of a job, or the reason why it has none. */
 export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: TaskFailure }
 
 const maxWaiting = 1000
@@ -146,9 +134,9 @@ interface Task<Job, Result> {
 }
 
 /**
- * Creates a runner of jobs, which runs them one after the other in a worker thread, so that they do not block the calling thread.
- *
- * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job, in order.
+ * Creates a runner of jobs, which runs them one after the other in a worker thread.
+ * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job,
+ * in order.
  */
 export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryMb }: WorkerLimits) {
   const waiting: Task<Job, Result>[] = []
@@ -174,7 +162,7 @@ export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryM
     watch(timeoutMs, look)
   }
 
-  /** Ends the worker, and settles its job with the failure. If the worker never became ready, the waiting jobs fail, too. */
+  /** If the worker has not become ready, the waiting jobs fail, too. */
   const end = (failure: TaskFailure) => {
     clearTimeout(timer)
     if (!ready) for (const task of waiting.splice(0)) task.settle({ failure })
@@ -226,8 +214,8 @@ export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryM
 
   return {
     /**
-     * Runs a job. If the signal aborts, it rejects with the signal's reason; a job that has begun still runs to its end.
-     *
+     * Runs a job. If the signal aborts, it rejects with the reason of the signal; a job that has begun still runs to
+     * its end.
      * @throws ResourceError `unavailable` when too many jobs are waiting.
      */
     run: (job: Job, signal: AbortSignal): Promise<TaskOutcome<Result>> =>
@@ -259,8 +247,8 @@ export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryM
 }
 
 /**
- * Starts a worker thread with an empty environment. Its output is discarded, so that nothing that a library prints ends up among
- * the messages on stdout.
+ * The environment is empty. Output is discarded, so that nothing that a library prints ends up among the messages on
+ * stdout.
  */
 function startWorker(file: string, memoryMb: number): Worker {
   const started = new Worker(file, {
