@@ -11,17 +11,17 @@ import {
   type NotificationBatch,
 } from './listeners.ts'
 
-/** The subscriptions of all listeners of one server. They share one feed. */
+/** The subscriptions of the listeners of one server. They share one feed. */
 export type RemoteChanges = ReturnType<typeof createRemoteChanges>
 
 /** Maximum number of URIs that all subscriptions of a view listen to together. */
 const maxUris = 10_000
-/** Changes within this time, in milliseconds, are joined into one notification without duplicates: servers repeat themselves. */
+/** Changes within this time, in milliseconds, are joined into one notification without duplicates. */
 const joinMs = 10
 
 /**
- * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every
- * listener is notified that everything it listens to has changed.
+ * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every listener is
+ * notified that everything it listens to has changed.
  *
  * @param maxFailures Number of failures in a row after which the link ends.
  */
@@ -75,7 +75,6 @@ export function createRemoteChanges(link: ServerLink, maxFailures: number) {
   }
 }
 
-/** Returns which list a notification reports as changed; undefined for a notification about no list. */
 function listChange(method: string): Partial<Omit<NotificationBatch, 'uris'>> | undefined {
   if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }
@@ -98,9 +97,8 @@ const maxRetryMs = 30_000
 const stableMs = 30_000
 
 /**
- * Creates a feed that outlives the streams and connections that carry it. After a loss it is restored with exponential backoff:
- * first on the same connection if that is still open, then on a new one. A connection that ends while no changes are wanted is
- * not reopened.
+ * Creates a feed that outlives the streams and connections that carry it. After a loss it is restored with exponential backoff: first on
+ * the same connection if that is still open, then on a new one.
  */
 function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
   const { closing, log } = link
@@ -204,7 +202,6 @@ function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
   }
 
   return {
-    /** The set of changes that the server has agreed to so far. */
     get agreed(): ChangeSet {
       return agreed
     },

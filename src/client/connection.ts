@@ -18,7 +18,6 @@ import type { ServerStream } from './http.ts'
 import type { RemoteServerInfo, RequestOptions } from './target.ts'
 import type { WireObject } from './wire.ts'
 
-/** The options of a connection, with the defaults filled in. */
 export interface ConnectionSettings {
   readonly timeoutMs: number
   readonly maxBytes: number
@@ -29,9 +28,7 @@ export interface ConnectionSettings {
   readonly log: Log
 }
 
-/** An open connection to a server, over any transport and in any revision of the protocol. */
 export interface Connection {
-  /** The negotiated revision of the protocol. */
   readonly revision: string
   /** Whether the server declared the capability `resources`. */
   readonly hasResources: boolean
@@ -52,8 +49,8 @@ export interface Connection {
   /** Opens a stream of changes. Resolves when the server has acknowledged it. Undefined before 2026-07-28. */
   listen?(filter: SubscriptionFilter): Promise<McpSubscription>
   /**
-   * Opens the stream on which the server sends messages of its own accord. Resolves to `undefined` when the server has none.
-   * Undefined when the connection itself carries such messages, and since 2026-07-28, which has {@link listen} instead.
+   * Opens the stream on which the server sends messages of its own accord. Resolves to `undefined` when the server has none. Undefined if
+   * the connection has no such stream.
    */
   openStanding?(): Promise<ServerStream | undefined>
   /** Sets the listener of all notifications of the server. It replaces the previous one. */
@@ -67,12 +64,12 @@ export interface Connection {
 /** The state of a connection that its requests and its transport share. */
 export interface ConnectionState {
   ended: boolean
-  /** Why an answer or the connection was cut off: the error of the next request that fails as `unavailable`. */
+  /** Why an answer or the connection was cut off. */
   fault: ResourceError | undefined
   onEnd: () => void
 }
 
-/** Maximum time-out of the probe of the revision, in milliseconds. After it, a command counts as an old server; over HTTP, connecting fails. */
+/** Maximum time-out of the probe of the revision, in milliseconds. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
@@ -80,7 +77,7 @@ export function newConnectionState(): ConnectionState {
   return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
-/** Connects a client over a transport. Throws the errors of the SDK unchanged, or the reason of the aborted signal. */
+/** Connects a client over a transport. Throws the errors of the SDK, or the reason of the aborted signal. */
 export async function openClient(
   transport: Transport,
   mode: 'auto' | 'legacy',
@@ -219,7 +216,7 @@ function aboutOf(client: Client): RemoteServerInfo {
   }
 }
 
-/** The schema of results, which the SDK requires. It accepts every object: the members are checked one by one later. */
+/** The schema of results, which the SDK requires. It accepts every object. */
 const anyObject: StandardSchemaV1<unknown, WireObject> = {
   '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as WireObject }) },
 }
@@ -239,14 +236,12 @@ export function createServerLink(first: Connection, open: (signal: AbortSignal) 
   let connection = first
   const { promise: over, resolve: giveUp } = withResolvers<ResourceError>()
   return {
-    /** The connection that requests use. It may have ended. */
     get connection(): Connection {
       return connection
     },
     log,
     request: (method: string, params: WireObject, options: RequestOptions | undefined) =>
       connection.request(method, params, options),
-    /** Opens another connection, which replaces this one. */
     reopen: async () => {
       const lost = connection
       const next = await open(closing)
@@ -261,9 +256,7 @@ export function createServerLink(first: Connection, open: (signal: AbortSignal) 
     },
     /** Resolves `over` with this reason, and closes nothing. Only the first call counts. */
     giveUp,
-    /** Resolves with the reason when the link has ended for good. */
     over,
-    /** Aborts when the link is closed. */
     closing,
     close: async () => {
       controller.abort()

@@ -11,8 +11,8 @@ export const rpcErrorCodes = {
 } as const
 
 /**
- * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. It is far from
- * -32000, from which servers count down for errors of their own.
+ * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. Servers count down from
+ * -32000 for errors of their own.
  */
 export const streamEndedCode = -32_097
 
@@ -27,10 +27,7 @@ export function tooLargeError(limit: number): ResourceError {
 /** Maximum length of a server's text in an error message, in characters. */
 const maxMessage = 500
 
-/**
- * Converts any failure of a remote server into a ResourceError. The message of a JSON-RPC error is kept, because it tells the
- * caller what to correct, except for an unknown method. Other failures get a sentence of this client.
- */
+/** Converts a failure of a remote server into a ResourceError. The message of a JSON-RPC error is kept, except for an unknown method. */
 export function toResourceError(error: unknown, method: string): ResourceError {
   if (isResourceError(error)) return error
   if (error instanceof ProtocolError) return fromProtocol(error, method)
@@ -52,7 +49,6 @@ export function unavailableError(message: string, cause?: unknown): ResourceErro
 /** `fault` of an error: the command exceeded its memory limit. */
 export const memoryFault = 'memory'
 
-/** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryError(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
   return new ResourceError(
@@ -113,7 +109,6 @@ function fromHttp(error: SdkHttpError, method: string): ResourceError {
   return fault === undefined ? unavailableError(httpFaultMessage(status), error) : fromProtocol(fault, method)
 }
 
-/** Returns the JSON-RPC error in the body of an answer; undefined when the body holds none. */
 export function rpcErrorOf(text: unknown): ProtocolError | undefined {
   if (typeof text !== 'string') return undefined
   try {
@@ -150,7 +145,7 @@ export function systemCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** Returns an error and its causes, at most five, so a cycle of causes does no harm. */
+/** Returns an error and its causes, at most five. */
 export function causesOf(error: unknown): readonly Error[] {
   const causes: Error[] = []
   for (let at = error; at instanceof Error && causes.length < 5; at = at.cause) causes.push(at)

@@ -20,9 +20,9 @@ const maxReadBytes = 1024 * 1024
 const maxFaults = 3
 
 /**
- * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its lists and a few
- * resources match the schemas of the specification, whether its pages end, whether it accepts a subscription, and how it answers
- * for a URI that does not exist. Nothing is changed. Without a connection, or without resources, the other checks are left out.
+ * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its lists and a few resources match
+ * the schemas of the specification, whether its pages end, whether it accepts a subscription, and how it answers for a URI that does not
+ * exist. Nothing is changed.
  */
 export async function examineServer(
   target: ServerTarget,
@@ -94,7 +94,6 @@ async function list(
   return { resources: items, found: fault ?? checkResult }
 }
 
-/** A number with a word: `1 page`, `2 pages`. */
 const quantityOf = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<CheckResult> {

@@ -28,10 +28,7 @@ export function isConnectionLostError(error: unknown): boolean {
   return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
 }
 
-/**
- * Returns the message of a refused request, if a caller can act on it. Undefined for any other failure: among others, a missing
- * resource, an unknown method, a header mismatch, and a server that is busy or cannot be reached.
- */
+/** Returns the message of a refused request, if a caller can act on it. Undefined for any other failure. */
 export function refusalMessage(error: unknown): string | undefined {
   if (isResourceError(error, 'invalid')) return error.message
   if (!isResourceError(error, 'internal') || !(error.cause instanceof ProtocolError)) return undefined

@@ -5,7 +5,6 @@ import { isUnknownMethodError } from './failures.ts'
 import type { ServerStream } from './http.ts'
 import { type ChangeSet, type ChangeStream, createChangeStreamManager, emptyChangeSet, uriKey } from './listeners.ts'
 
-/** The notifications of one connection. They arrive through `Connection.hear`. */
 export type NotificationFeed = ReturnType<typeof createNotificationFeed>
 
 type FeedTerms = Omit<NotificationFeed, 'isLost'>
@@ -24,8 +23,8 @@ export function createNotificationFeed(connection: Connection, onLost: () => voi
   const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
   return {
     /**
-     * Replaces the wanted set, without the notifications that the server did not declare. Those for members of both the old and
-     * the new set are not missed. Resolves to the set that the server agreed to, which may be larger, once it notifies about it.
+     * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that the
+     * server agreed to.
      *
      * @throws ResourceError when a request fails; then the old set stays in force.
      */
@@ -98,7 +97,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
       await request('resources/subscribe', { uri }, undefined)
       return true
     } catch (error) {
-      // A failure that concerns this URI alone counts as a refusal. The following two concern every URI.
+      // A failure that concerns this URI alone counts as a refusal.
       const isFailure =
         isResourceError(error, 'unavailable') ||
         (isResourceError(error, 'invalid') && error.detail.reason === 'too-many')

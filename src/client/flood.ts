@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are not messages. */
+/** Rate limit for what a server sends unasked. */
 export type FloodLimit = ReturnType<typeof createFloodLimit>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
@@ -13,8 +13,8 @@ const bytesPerMessage = 16 * 1024
 /** Maximum number of messages beyond the budget. After them the connection is cut. */
 const maxExcess = 20_000
 /**
- * Pause after each piece of data of a server over its budget, as a multiple of the time in which the piece was handled: such a
- * server gets about a quarter of the time. A pause has at most `maxRestMs` milliseconds.
+ * Pause after each piece of data of a server over its budget, as a multiple of the time in which the piece was handled. A pause has at most
+ * `maxRestMs` milliseconds.
  */
 const restTimes = 3
 const maxRestMs = 100
@@ -31,7 +31,6 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
   let filledAt = now()
   let excess = 0
   let isCut = false
-  /** Bytes that have arrived since the last message. */
   let bytes = 0
 
   const count = (transport: Transport): void => {
@@ -79,9 +78,8 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
         },
       })
     },
-    /** Counts a line of a server that is not a message. */
     countUnreadable: count,
-    /** Counts bytes that have arrived. They belong to the next message; those of an answer to a request are free. */
+    /** Counts bytes that have arrived. They belong to the next message. */
     addBytes: (length: number) => {
       bytes += length
     },
@@ -97,7 +95,7 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
   }
 }
 
-/** Makes the present `data` listeners of a stream handle a few lines in each turn of the event loop. The stream is paused meanwhile. */
+/** Makes the present `data` listeners of a stream handle a few lines in each turn of the event loop. */
 export function paceLines(stream: Readable, flood: FloodLimit): void {
   const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
   stream.removeAllListeners('data')

@@ -10,7 +10,6 @@ import { type FloodLimit, paceEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
 import { normalizeMessage } from './messages.ts'
 
-/** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
 
 /** Maximum size of one message on a {@link ServerStream}, in bytes: such a stream carries no answers. */
@@ -35,7 +34,6 @@ export function streamableHttp(
     },
   })
   // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Here it fails at once.
-  // The SDK handles the end of `subscriptions/listen` itself.
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     if (!('method' in message) || !('id' in message) || message.method === 'subscriptions/listen')
@@ -104,15 +102,13 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimi
   }
 }
 
-/** Returns the id of the JSON-RPC request in a POST; undefined when there is none. */
 function requestIdIn(init: RequestInit | undefined): string | number | undefined {
   const id = typeof init?.body === 'string' ? memberOf(jsonIn(init.body), 'id') : undefined
   return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
 /**
- * Brings the messages of an event stream into the form that the SDK accepts. A long answer to the request `asked` goes to `hear`
- * instead. The fields `id`, `event` and `retry` are kept; comments lose their text.
+ * Brings the messages of an event stream into the form that the SDK accepts. A long answer to the request `asked` goes to `hear` instead.
  */
 function readableEvents(
   requestId: string | number | undefined,
@@ -133,7 +129,7 @@ function readableEvents(
       const answer = normalizeMessage(message, requestId)
       const isLong = data.length >= partLength && requestId !== undefined && memberOf(answer, 'id') === requestId
       if (isLong) hear?.(answer)
-      // The SDK still has to see that the request was answered, and ignores an answer that comes a second time.
+      // The SDK still has to see that the request was answered.
       text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: requestId, result: {} } : answer)
     }
     const lines = [
@@ -153,7 +149,6 @@ function readableEvents(
   })
 }
 
-/** Adds the trace context to the headers of a request. */
 function withTrace(init: RequestInit | undefined): RequestInit | undefined {
   const trace = Object.entries(traceContext())
   if (trace.length === 0) return init
@@ -194,8 +189,8 @@ export interface ServerStream {
 const maxHops = 3
 
 /**
- * Opens the standing stream of a session, and hands its messages to the transport. Resolves to `undefined` when the server has
- * none. It replaces the SDK's own stream, which resumes silently after a loss, so that changes would be missed without notice.
+ * Opens the standing stream of a session, and hands its messages to the transport. Resolves to `undefined` when the server has none. It
+ * replaces the SDK's own stream, which resumes silently after a loss.
  *
  * @param timeoutMs Time-out of the opening, in milliseconds.
  * @throws ResourceError `unavailable` when the stream cannot be opened at the moment.
@@ -243,7 +238,7 @@ async function openStanding(
   throw new ResourceError('unavailable', httpFaultMessage(status), { status })
 }
 
-/** Fetches a URL and follows redirects only within its origin, as the SDK does: the headers reach no other origin. */
+/** Fetches a URL and follows redirects within its origin, so the headers reach no other origin. */
 async function get(fetching: typeof fetch, first: URL, init: RequestInit): Promise<Response> {
   let url = first
   for (let hop = 0; ; hop++) {

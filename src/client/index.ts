@@ -32,8 +32,8 @@ export interface ConnectOptions {
   /** Maximum length of an answer, in bytes of JSON. Default 64 MiB over HTTP and 10 MiB from a command. */
   readonly maxBytes?: number
   /**
-   * Maximum memory of a command together with all processes that it starts, in bytes. Default 4 GiB. When they exceed it they are
-   * killed, and the connection ends. Not enforced on Windows.
+   * Maximum memory of a command together with the processes that it starts, in bytes. Default 4 GiB. When they exceed it they are killed,
+   * and the connection ends. Not enforced on Windows.
    */
   readonly memoryBytes?: number
   /** Destination of a command's standard error: the log at level `debug`, or the standard error of this process. Default `log`. */
@@ -41,20 +41,15 @@ export interface ConnectOptions {
 }
 
 const mebibyte = 1024 * 1024
-/** Maximum number of restarts of a command in a row: more would not help a command that always ends. */
+/** Maximum number of restarts of a command in a row. */
 const maxStarts = 5
 
 /**
- * Connects to an MCP server of any revision and returns a view of its resources. Close the view to end the connection, and with
- * it the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL.
- * Processes that the command has started and leaves behind get the same signals, except on Windows.
- *
- * A server without resources has an empty listing. For a server that cannot read directories, the view derives a tree from the
- * whole listing.
- *
- * When the server notifies about changes, so does the view. A lost stream, session or process is opened again with exponential
- * backoff, for as long as anything is listened to (a process at most 5 times in a row, and nothing after HTTP 401 or 403); every
- * listener is then notified that everything it listens to has changed.
+ * Connects to an MCP server of any revision and returns a view of its resources. Close the view to end the connection, and with it the
+ * command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL. For a server that
+ * cannot read directories, the view derives a tree from the whole listing. A lost stream, session or process is opened again with
+ * exponential backoff while anything is listened to (a process at most 5 times in a row, and nothing after HTTP 401 or 403); listeners are
+ * then notified that everything they listen to has changed.
  *
  * @throws ResourceError as {@link openConnection}, and `invalid` for a target without `url` and `command`.
  */

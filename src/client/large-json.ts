@@ -1,14 +1,13 @@
 import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
 
-/** Length, in characters, from which a text is parsed in parts, and the least length of a part. `JSON.parse` takes about 2 ms for it. */
+/** Length, in characters, from which a text is parsed in parts, and the least length of a part. */
 export const partLength = 256 * 1024
 
 /** Depth of the lists that are parsed in parts: those of a message are members of its result. */
 const listDepth = 3
 
 /**
- * Parses the JSON of a message as `JSON.parse` does, and yields the event loop between parts of a long one. A part holds items of one list
- * of the result.
+ * Parses the JSON of a message as `JSON.parse` does, and yields the event loop between parts of a long one.
  *
  * @throws SyntaxError
  */

@@ -3,7 +3,6 @@ import { untilAborted } from '../core/kit/abort.ts'
 import { decodeComponent } from '../core/uri.ts'
 import type { CallOptions, Subscription, ViewChange } from '../core/view.ts'
 
-/** A set of changes: those that a listener wants, or those that a server agreed to notify about. */
 export interface ChangeSet {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
@@ -19,7 +18,7 @@ export function isEmptyChangeSet({ uris, list, prompts, tools }: ChangeSet): boo
 
 /** Changes that were notified within a short time. */
 export interface NotificationBatch extends Omit<ViewChange, 'below'> {
-  /** Notifications were missed, so everything in the batch may have changed. */
+  /** Set if notifications were missed, so that everything in the batch may have changed. */
   readonly missed?: true
 }
 
@@ -31,7 +30,6 @@ interface ListenersOptions {
   ask(): Promise<ChangeSet>
   /** Returns the set that the server has agreed to so far. */
   agreed(): ChangeSet
-  /** Asks the server to stop notifications that no listener wants any more. */
   shrink(): void
   /** Maximum number of URIs of all listeners together. */
   readonly maxUris: number
@@ -94,7 +92,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
           names.add(uri)
         }
         try {
-          // The agreed set can be trusted only for URIs that were wanted all along: others may be unsubscribed at this moment.
+          // The agreed set can be trusted for URIs that were wanted all along: others may be unsubscribed at this moment.
           const isAgreed = fresh.length === 0 && uris.every((uri) => agreed().uris.has(uri))
           const changeSet = isAgreed ? agreed() : await untilAborted(ask(), options?.signal)
           for (const uri of fresh) if (!changeSet.uris.has(uri)) drop(uri)
@@ -120,16 +118,14 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
 
   return {
     open,
-    /** Returns the union of the changes that all listeners asked for. */
     wanted: (): ChangeSet => ({
       uris: new Set(names.all()),
       list: [...all].some(({ list }) => list),
       prompts: [...all].some(({ prompts }) => prompts),
       tools: [...all].some(({ tools }) => tools),
     }),
-    /** Returns the subscribed URIs that a change of `uri` affects: every spelling of it, and of the directories above it. */
+    /** Returns the subscribed URIs that a change of `uri` affects: other spellings of it, and of the directories above it. */
     concernedBy: names.of,
-    /** Notifies each listener of the part of a batch that it asked for. */
     tell: (batch: NotificationBatch) => {
       for (const listening of [...all]) {
         const change = changeFor(listening, batch)
@@ -145,7 +141,6 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
   }
 }
 
-/** The part of a batch that a listener asked for; undefined if there is none. */
 function changeFor({ uris, list, prompts, tools }: Listening, batch: NotificationBatch) {
   const change = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
   const ofPrompts = batch.prompts === true && prompts
@@ -159,10 +154,7 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Notificatio
   }
 }
 
-/**
- * Counts the listeners of each URI. The URIs are kept as the listeners spell them; {@link uriKey} finds the other spellings of a
- * changed URI.
- */
+/** Counts the listeners of each URI, as the listeners spell it; {@link uriKey} finds the other spellings of a changed URI. */
 export function createUriCounts() {
   const counts = new Map<string, number>()
   const spellings = new Map<string, Set<string>>()
@@ -171,14 +163,12 @@ export function createUriCounts() {
       return counts.size
     },
     all: (): Iterable<string> => counts.keys(),
-    /** Adds a listener of a URI to the count. */
     add: (uri: string) => {
       counts.set(uri, (counts.get(uri) ?? 0) + 1)
       const key = uriKey(uri)
       const forms = spellings.get(key) ?? new Set<string>()
       spellings.set(key, forms.add(uri))
     },
-    /** Subtracts a listener of a URI from the count. */
     remove: (uri: string) => {
       const remaining = (counts.get(uri) ?? 0) - 1
       if (remaining > 0) return void counts.set(uri, remaining)
@@ -210,7 +200,6 @@ export function uriKey(uri: string): string {
 export interface ChangeStream {
   /** Number of requested URIs. */
   readonly asked: number
-  /** The set that the server agreed to. */
   readonly told: ChangeSet
   /** Resolves when the stream ends, for any reason. */
   readonly ended: Promise<unknown>
@@ -218,11 +207,11 @@ export interface ChangeStream {
 }
 
 /**
- * Manages the one stream that carries all changes of a server. Another set of changes needs a new stream, which replaces the old.
+ * Manages the one stream that carries the changes of a server. Another set of changes needs a new stream, which replaces the old.
  *
  * @param open Opens a stream. Resolves to undefined when the server sends no notifications.
  * @param onLost Called when the current stream ends although this client did not close it.
- * @param spare A stream of up to 2 × wanted + `spare` URIs is kept, because that costs less than a new one.
+ * @param spare A stream of up to 2 × wanted + `spare` URIs is kept.
  */
 export function createChangeStreamManager(
   open: (wanted: ChangeSet) => Promise<ChangeStream | undefined>,

@@ -7,9 +7,9 @@ export const unreadableCode = -32_098
 type RequestId = string | number
 
 /**
- * Returns JSON-RPC messages of a server in the form that the SDK accepts. Servers of languages without optional members write `null`
- * in their place: an optional member that is null is left out, and so are members that JSON-RPC does not know. An answer that cannot
- * be read becomes an error for the request: the SDK would drop it, and the request would wait for its time-out.
+ * Returns JSON-RPC messages of a server in the form that the SDK accepts. An optional member that is null is left out, and so are members
+ * that JSON-RPC does not know. An answer that cannot be read becomes an error for the request: the SDK would drop it, and the request would
+ * wait for its time-out.
  *
  * @param requestId Id of the request that the HTTP answer belongs to. An answer without an id gets it.
  */
@@ -49,7 +49,7 @@ function answerFault({ jsonrpc, result, error }: WireObject): string | undefined
   return isHandshake(result) ? handshakeFault(result) : undefined
 }
 
-/** Whether a result is that of `initialize` or `server/discover`. The SDK checks only these by a schema of its own. */
+/** Whether a result is that of `initialize` or `server/discover`, which the SDK checks by a schema of its own. */
 function isHandshake(result: WireObject): boolean {
   return 'protocolVersion' in result || 'supportedVersions' in result
 }

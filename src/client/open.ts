@@ -32,8 +32,8 @@ const goodbyeTimeoutMs = 2000
 /**
  * Opens a connection to a server.
  *
- * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https,
- * `too-large` when the first answer of a command is too long.
+ * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https, `too-large`
+ *   when the first answer of a command is too long.
  */
 export function openConnection(target: ServerTarget, limits: ConnectionSettings): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
@@ -111,7 +111,6 @@ async function openCommand(target: CommandTarget, limits: ConnectionSettings): P
   throw commandFault(target.command, second.error, second.words)
 }
 
-/** Returns the rate limit for the messages that the server sends without a request. */
 function floodOf(state: ConnectionState, { log }: ConnectionSettings): FloodLimit {
   return createFloodLimit(() => {
     state.fault = unavailableError('The server floods the client with unrequested messages: its connection is cut.')
@@ -119,7 +118,6 @@ function floodOf(state: ConnectionState, { log }: ConnectionSettings): FloodLimi
   })
 }
 
-/** Ends the session on the server. Waits at most `goodbyeTimeoutMs` milliseconds. */
 async function endSession(terminate: () => Promise<void>): Promise<void> {
   await untilAborted(terminate(), AbortSignal.timeout(goodbyeTimeoutMs)).catch(() => {})
 }
@@ -135,8 +133,8 @@ function parseUrl(text: string): URL {
 }
 
 /**
- * Returns the error of a connection that could not be opened: what was tried, what happened, and what to do. Its kind is
- * `unavailable` for every cause. Of the URL it holds only the origin and the path, so no secret in a query.
+ * Returns the error of a connection that could not be opened: what was tried, what happened, and what to do. Of the URL it holds the origin
+ * and the path.
  */
 function urlFault(url: URL, error: unknown): ResourceError {
   const address = `${url.origin}${url.pathname}`
@@ -231,12 +229,10 @@ function networkFault(url: URL, error: unknown): string | undefined {
   return undefined
 }
 
-/** Whether this client cannot read the answer of the server. */
 function isUnreadable(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.code === unreadableCode
 }
 
-/** Whether the server did not answer in time. */
 function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
 }

@@ -9,11 +9,9 @@ const maxCheckMs = 1000
 const maxDepth = 200
 
 /**
- * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when no violation is found.
- *
- * Some keywords are not checked: patterns, unique items and dynamic references, because their check may take any time, and formats,
- * because they are only annotations. Keywords such as `not`, whose result depends on these, are then not checked either. Nothing is
- * checked if the value is too deep, both are too long, a reference leads out of the schema or to itself, or the check takes too long.
+ * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when no violation is found. Patterns,
+ * unique items and dynamic references are not checked, because their check may take any time, nor are formats. Nothing is checked if the
+ * value is too deep, both are too long, a reference leads out of the schema or to itself, or the check takes too long.
  */
 export async function findOutputViolation(schema: WireObject, structured: unknown): Promise<string | undefined> {
   if (isDeeperThan(maxDepth, structured)) return undefined
@@ -59,7 +57,6 @@ function isUncheckedInPart(schema: unknown): boolean {
 interface Checking {
   /** Called each time that a part of the schema is applied to a value. */
   readonly visit: () => void
-  /** Whether every keyword of the schema is checked. */
   readonly isWhole: boolean
 }
 

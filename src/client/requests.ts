@@ -25,7 +25,6 @@ import {
   type WireObject,
 } from './wire.ts'
 
-/** Sends one request and resolves to its result. */
 type SendRequest = (method: string, params: WireObject, options: CallOptions | undefined) => Promise<WireObject>
 
 type Cursor = string | undefined
@@ -37,10 +36,6 @@ export type VariableCompletionRequest = Omit<ViewCompletionRequest, 'uriTemplate
 /** The requests that a view of a server is made of. Results are core types, cursors are those of the server. */
 export type Requests = ReturnType<typeof createRequests>
 
-/**
- * @param decode Decodes base64. A browser passes its own function.
- * @param convertItems Converts the items of lists. A server passes a function that yields the event loop meanwhile.
- */
 export function createRequests(ask: SendRequest, decode = decodeBase64, convertItems?: ConvertItems) {
   const pageOf = async <T>(
     answer: WireObject,
@@ -78,8 +73,8 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
 }
 
 /**
- * The functions below derive a tree from a flat list of URIs, for servers that cannot read directories. The URIs belong to the
- * server: they are not decoded or normalized, only compared as text and split at slashes.
+ * A tree from a flat list of URIs, for servers that cannot read directories. The URIs belong to the server: they are not decoded or
+ * normalized, only compared as text and split at slashes.
  */
 
 /** The root of a URI: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */

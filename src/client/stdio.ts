@@ -17,10 +17,9 @@ import { normalizeMessage } from './messages.ts'
 import type { CommandTarget } from './target.ts'
 
 /**
- * The SDK's transport, for Windows: it finds programs as the shell does there (`npx` is `npx.cmd`).
- *
- * The SDK probes the revision of a server with a second process if the transport is exactly of the SDK's class; for a subclass, it
- * probes the running process. A subclass avoids the second process, since servers can be slow to start or fail when started twice.
+ * The SDK's transport, for Windows: it finds programs as the shell does there (`npx` is `npx.cmd`). The SDK probes the revision of a server
+ * with a second process if the transport is exactly of the SDK's class, and servers can be slow to start or fail when started twice; so
+ * this is a subclass.
  */
 class WindowsTransport extends StdioClientTransport {
   readonly flood: FloodLimit
@@ -45,7 +44,6 @@ class WindowsTransport extends StdioClientTransport {
 const maxWords = 500
 const maxLine = 8192
 
-/** Creates the transport to a command, which is not started yet. */
 export function childTransport(
   target: CommandTarget,
   { stderr, maxBytes, log }: Pick<ConnectionSettings, 'stderr' | 'maxBytes' | 'log'>,
@@ -95,9 +93,9 @@ type CommandTransportChild = ChildProcessByStdio<Writable, Readable, Readable | 
 const exitTimeoutMs = 2000
 
 /**
- * Speaks MCP over the standard input and output of a command. The command leads its own session, so it can be ended together with
- * all processes that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops
- * it; the same holds for every process that it leaves behind. Not for Windows, which has no process groups.
+ * Speaks MCP over the standard input and output of a command. The command leads its own session, so it can be ended together with the
+ * processes that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops it. Not for
+ * Windows, which has no process groups.
  */
 function commandTransport(
   server: StdioServerParameters,
@@ -215,7 +213,6 @@ function createLineReader(maxBytes: number): (chunk: Buffer) => readonly string[
   }
 }
 
-/** Waits until a process exits, at most `timeoutMs` milliseconds. */
 async function exitOf(child: CommandTransportChild, timeoutMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const waiting = new AbortController()

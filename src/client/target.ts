@@ -8,13 +8,11 @@ import type { WireObject } from './wire.ts'
 /** `fault` of an error: the structured result of a tool breaks the schema that the server declares. */
 export const outputFault = 'output'
 
-/** An MCP server behind a URL. The headers go with every request, and never to another origin. */
 export interface UrlTarget {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An MCP server that is started as a child process and spoken to over its standard input and output. */
 export interface CommandTarget {
   readonly command: string
   readonly args?: readonly string[]
@@ -23,23 +21,20 @@ export interface CommandTarget {
   readonly cwd?: string
 }
 
-/** The address of a server: a URL, or a command that starts it. */
 export type ServerTarget = UrlTarget | CommandTarget
 
-/** Name, version and capabilities of a server, as it declares them. */
 export interface RemoteServerInfo {
   readonly name?: string
   readonly version?: string
   readonly capabilities: readonly string[]
 }
 
-/** A view of the resources of a remote server. */
 export interface RemoteView extends Omit<View, 'tools'> {
   /** The tools of the server. Undefined when the server declares none. */
   readonly remoteTools?: RemoteTools
   /**
-   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, the
-   * connection ended while nothing was listened to, or it was lost too often. Another lost connection is reopened.
+   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, the connection
+   * ended while nothing was listened to, or it was lost too often.
    */
   readonly over: Promise<ResourceError>
   readonly about: RemoteServerInfo
@@ -57,7 +52,6 @@ export interface RequestOptions extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A tool as a server lists it. */
 export interface RemoteTool extends Pick<Resource, 'title' | 'description' | 'icons' | 'meta'> {
   readonly name: string
   readonly inputSchema: WireObject
@@ -74,7 +68,6 @@ export interface RemoteToolResult {
   readonly failed: boolean
 }
 
-/** The tools of a server. */
 export interface RemoteTools {
   list(
     query: { readonly cursor?: string },

@@ -24,7 +24,7 @@ const noCache = { ttlMs: 0, scope: 'private' } as const
 
 /** Maximum number of resources from which a tree is derived. */
 const maxGathered = 500_000
-/** How long the gathered list is cached, in milliseconds, so that a walk through the tree lists once and not once per directory. */
+/** How long the gathered list is cached, in milliseconds. */
 const gatheredMs = 2000
 
 /** The first revision in which a completion request carries the values of the variables that are filled in already. */
@@ -185,7 +185,6 @@ async function listPage(
   return { page, mounts }
 }
 
-/** Derives the tree of a server that cannot read directories from its whole list. */
 function createGathering(
   list: (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>,
 ) {
@@ -239,12 +238,10 @@ function createGathering(
 }
 
 /**
- * Position of a walk through the pages of a server. A cursor of this client consists of the server's cursor and of the data that
- * detects a cycle: the number of pages so far, and the hash of an earlier cursor. The cursor carries these data because a view
- * holds no state.
+ * Position of a walk through the pages of a server. A cursor of this client consists of the server's cursor and of the data that detects a
+ * cycle: the number of pages so far, and the hash of an earlier cursor.
  */
 interface WalkPosition {
-  /** The server's own cursor; undefined for the first page. */
   readonly cursor?: string
   readonly pages: number
   readonly mark: string
@@ -269,10 +266,8 @@ export function parseCursor(cursor: string | undefined): WalkPosition {
 }
 
 /**
- * Returns the cursor of the page after the one at `position`; nothing when the server named none.
- *
- * Cycles are found by Brent's algorithm: each cursor is compared with the one of the last page whose number is a power of two, so
- * a cycle shows within three times the number of different pages.
+ * Returns the cursor of the page after the one at `position`; nothing when the server named none. Cycles are found by Brent's algorithm:
+ * each cursor is compared with the one of the last page whose number is a power of two.
  *
  * @returns `repeats` for a cursor that repeats: the listing ends there.
  * @throws ResourceError `internal` for a listing without an end.
@@ -334,7 +329,6 @@ function createRemoteTools(link: ServerLink, paged: Paged): RemoteTools {
   }
 }
 
-/** Returns the tool, or nothing for one without a name, which cannot be called. */
 function toolsOf(item: unknown): readonly RemoteTool[] {
   const wire = objectOf(item)
   const name = nonEmptyText(wire.name)

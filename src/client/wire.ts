@@ -16,8 +16,8 @@ import {
 } from '../core/view.ts'
 
 /**
- * An object as a server sends it. The functions below convert it to core types. They are lenient when leaving a part out does no
- * harm: a bad date, priority or icon costs that field, and not the page. A resource without a URI is left out.
+ * An object as a server sends it. The functions below convert it to core types. A bad date, priority or icon costs that field, and not the
+ * page. A resource without a URI is left out.
  */
 export type WireObject = Readonly<Record<string, unknown>>
 
@@ -134,7 +134,6 @@ export function resourcesOf(items: readonly unknown[]): readonly Resource[] {
   return items.flatMap(resourcesIn)
 }
 
-/** Returns the resource that an item of a list describes; nothing if it has no URI. */
 function resourcesIn(item: unknown): readonly Resource[] {
   const wire = objectOf(item)
   const uri = wireUri(wire)
@@ -197,8 +196,8 @@ export function decodeBase64(text: string): Uint8Array {
 }
 
 /**
- * Returns the link to the whole content that hikidashi adds to the error of a read that is too large (`data.link.href`). Undefined
- * when there is none, or when it leads to another origin: a server must not choose what else this machine fetches.
+ * Returns the link to the whole content that hikidashi adds to the error of a read that is too large (`data.link.href`). Undefined when
+ * there is none, or when it leads to another origin.
  *
  * @param base URL that the link is relative to.
  */
@@ -223,7 +222,6 @@ export function requiredList(answer: WireObject, name: string): readonly unknown
   return list
 }
 
-/** Returns a URI as the server spells it: with another spelling it would be another resource. */
 function wireUri({ uri }: WireObject): string | undefined {
   return typeof uri === 'string' && uri !== '' ? uri : undefined
 }
@@ -281,7 +279,6 @@ export function filledPromptOf(answer: WireObject, decode = decodeBase64): Fille
   return { ...defined({ description }), messages }
 }
 
-/** Returns the content of a block; undefined for one of an unknown type. */
 export function blockOf(wire: WireObject, decode = decodeBase64): PromptContent | undefined {
   const { type, text, data, mimeType } = wire
   if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }

@@ -139,6 +139,7 @@ export function tooLarge(message: string, detail: ErrorDetail = {}): ResourceErr
   return new ResourceError('too-large', message, { reason: 'too-large', ...detail })
 }
 
+/** Returns the error of a malformed request. */
 export function invalid(message: string, reason: ErrorReason, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })
 }
@@ -152,6 +153,7 @@ export function errorCodeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
+/** Whether an error is a {@link ResourceError}, and of the given kind if one is given. */
 export function isResourceError(error: unknown, kind?: ErrorKind): error is ResourceError {
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }

@@ -43,7 +43,7 @@ export interface Attached {
 
 /**
  * Adds the resources of a view, with templates, completion and changes, to a server of the official SDK, which keeps
- * its own. Call it before the server is connected.
+ * its own resources. Call it before the server is connected.
  * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected
  */
 export function attach(

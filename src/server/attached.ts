@@ -21,7 +21,6 @@ interface AttachedOptions {
   readonly scrubber?: Scrubber
   readonly audit?: Audit
   readonly timeoutMs?: number
-  /** Returns the revision that the client negotiated; undefined when it is unknown. */
   readonly revision: () => string | undefined
   /** Sends a notification of a change to the client. Undefined: the client gets none. */
   readonly tell?: (notification: { method: string; params?: Record<string, unknown> }) => Promise<void>
@@ -34,7 +33,6 @@ export interface MethodResponder {
   close(): Promise<void>
 }
 
-/** Creates a caller that answers as a channel does: with a time-out, redaction and audit, and only with errors of the protocol. */
 export function createMethodResponder(view: View, options: AttachedOptions): MethodResponder {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const offeredTools = tools === true ? resourceTools(view) : tools === false ? [] : tools

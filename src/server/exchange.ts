@@ -11,10 +11,10 @@ import {
   wireErrorCodes,
 } from './messages/messages.ts'
 
-/** The end of a request target that does not matter for the choice of the endpoint: a final slash of the path, and the query. */
+/** The end of a request target that does not matter for the endpoint: a final slash of the path, and the query. */
 export const ignoredTargetEnd = /\/?(?:\?.*)?$/
 
-/** Returns every value of a header, unchanged: Node keeps only one value of some headers. `name` is in lower case. */
+/** Returns the values of a header: Node joins or drops repeated headers. `name` is in lower case. */
 export function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
   const values: string[] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2)
@@ -22,7 +22,7 @@ export function headerValues({ rawHeaders }: IncomingMessage, name: string): rea
   return values
 }
 
-/** Headers of an answer, unless its own headers replace them: no cache stores it, and no browser guesses another type. */
+/** Headers of an answer, unless its own headers replace them. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 
 /** Maximum length of an answer, in bytes, and maximum time in which its client must read it, in milliseconds. */
@@ -33,15 +33,12 @@ export interface AnswerLimits {
 
 const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
 
-/**
- * Symbols under which facts about an answer are kept on the response itself. A `WeakMap` is not used: responses are short-lived, and its
- * entries would cost the garbage collector more than everything else that is done with these facts.
- */
+/** Symbols under which facts about an answer are kept on the response itself. */
 export const limitsKey = Symbol('limits')
 const linkKey = Symbol('link')
 export type HttpResponse = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
-/** Puts a link to the whole content into the error that replaces an answer longer than the limit. The answer to a read of a part has no link. */
+/** Puts a link to the whole content into the error that replaces an answer longer than the limit. */
 export function offerLink(
   response: ServerResponse,
   { method, params }: Pick<Request, 'method' | 'params'>,
@@ -85,7 +82,6 @@ export async function replyLong(
   replyJson(response, status, body, headers)
 }
 
-/** Sends JSON with a content that is read while it is sent. */
 async function replyStreamed(response: HttpResponse, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = response[limitsKey] ?? noLimits
   const refuse = (error: Error) =>
@@ -104,7 +100,7 @@ const groupBytes = 48 * 1024
 
 /**
  * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no Content-Length: if the source
- * fails, the connection is cut before the last chunk, so no client takes the answer for complete.
+ * fails, the connection is cut before the last chunk.
  *
  * @param refuse Answers with an error, for a message that would be longer than `limit` bytes.
  */
@@ -143,7 +139,7 @@ export async function writeStreamed(
         if (response.destroyed) return
       }
       rest = bytes.subarray(whole)
-      // A socket that takes all bytes at once never makes this loop wait: let other requests run between two pieces.
+      // A socket that takes all bytes at once never makes this loop wait, so other requests get a turn.
       await nextTurn()
     }
     response.end(`${Buffer.from(rest).toString('base64')}${tail}`)
@@ -154,7 +150,6 @@ export async function writeStreamed(
 
 type Headers = Readonly<Record<string, string>>
 
-/** Sends bytes, such as a file of a page. For HEAD, Node leaves the body out. */
 export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
   if (response.headersSent || response.destroyed) return
   // With these statuses no body is sent, so no length may be announced.
@@ -185,7 +180,7 @@ export function refuseMethod(response: ServerResponse, allowed: string): void {
   refuse(response, 405, 'The HTTP method is not allowed at this path.', { Allow: allowed })
 }
 
-/** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
+/** A stream of server-sent events, one for each message. */
 export type EventStream = ReturnType<typeof openEventStream>
 
 /** Maximum number of bytes that wait for a slow reader. Beyond it, its stream is cut. */

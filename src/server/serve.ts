@@ -22,9 +22,7 @@ import { type Audit, auditedTool, auditedView } from './telemetry/audit.ts'
 export interface ServeOptions extends ServerDescription {
   readonly view: (principal: Principal) => View
   readonly log: Log
-  /** The principal without authentication. Default {@link localPrincipal}. */
   readonly principal?: Principal
-  /** Known secrets: they are removed from every answer. */
   readonly scrubber?: Scrubber
   /** Receives the audit records of requests. */
   readonly audit?: Audit
@@ -32,43 +30,29 @@ export interface ServeOptions extends ServerDescription {
   readonly tools?: (principal: Principal) => readonly Tool[]
   /** Returns the profile of a client, by its declared name. Default: the same for all clients, without reading tools. */
   readonly profileOf?: (client: ClientName | undefined) => ClientProfile
-  /** Returns a description of the server for a principal, when there are no `instructions`: its mounts, and how to use them. */
   readonly guide?: (principal: Principal) => string
-  /** Returns further tools for clients with the reading tools, over the view of the client. */
   readonly readingTools?: (view: View) => readonly Tool[]
-  /** The explorer as an MCP App, for clients with the reading tools: with it comes the tool `browse`. */
   readonly explorerApp?: ToolApp
   /** Time-out of a request, in milliseconds. Then it is cancelled, and its client gets an error. Default 120,000. */
   readonly timeoutMs?: number
-  /**
-   * The mounts that are still opening: requests that need them wait; `initialize`, `server/discover` and `ping` do not.
-   * Undefined: the mounts are open.
-   */
+  /** The mounts that are still opening: requests that need them wait. Undefined: the mounts are open. */
   readonly opening?: OpeningCatalog
 }
 
-/** The options of a transport: those of the caller, and those that the transport adds. */
 export interface ServedOptions extends ServeOptions {
-  /** Transport in the audit log. Default `stdio`. */
   readonly transport?: 'http' | 'stdio'
-  /** The name of this replica: the ids of its sessions begin with it and a dot. Default: no name. */
   readonly replica?: string
-  /** Receives a record of each request that a limit refuses. */
   readonly onRefused?: (refusal: RefusedRequest) => void
 }
 
 /** The principal of a caller who is not authenticated. It has no roles. */
 export const localPrincipal: Principal = { id: 'local', roles: [] }
 
-/** A client that can receive notifications outside of requests: the other end of a pipe, or of a session. */
 export interface NotificationSink {
-  /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
   readonly write: (notification: Notification) => Promise<void>
-  /** Called once when the client is gone or too slow. */
   readonly onLost: () => void
 }
 
-/** Opens a channel to the view of a principal. */
 export async function openViewChannel(
   options: ServedOptions,
   principal: Principal,
@@ -131,7 +115,6 @@ export async function openViewChannel(
   return channel
 }
 
-/** Returns a view that declares no notifications of changes. */
 function silent(view: View): View {
   const { prompts, tools } = view
   return {
@@ -142,10 +125,7 @@ function silent(view: View): View {
   }
 }
 
-/**
- * Opens the subscription of one client. After an unsubscription, waiting notifications are dropped. Undefined when nothing can
- * notify, or the maximum number of subscriptions is reached; the client can still read.
- */
+/** Opens the subscription of one client. Undefined when nothing can notify, or the maximum number of subscriptions is reached. */
 function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefined {
   const subscription = openSubscription(view, outbox, log)
   if (subscription === undefined) return undefined
@@ -181,10 +161,7 @@ const apiKey = Symbol.for('opentelemetry.js.api.1')
 
 let loading: Promise<void> | undefined
 
-/**
- * Turns telemetry on when an SDK of OpenTelemetry is registered in this process. Otherwise nothing is loaded, and the next call
- * looks again.
- */
+/** Turns telemetry on when an SDK of OpenTelemetry is registered in this process. */
 function loadTelemetry(version: string, log: Log): Promise<void> | undefined {
   if (loading !== undefined) return loading
   const registered = (globalThis as { readonly [apiKey]?: Readonly<Record<string, unknown>> })[apiKey]

@@ -7,7 +7,7 @@ import { refusal } from '../schema/refusals.ts'
 export type { OutsideContext as SourceContext, OutsideSource } from '../providers/outside.ts'
 export type { SourceAbilities } from '../providers/source.ts'
 
-/** The types of the options follow from their schemas. */
+/** Declares a source. The types of its options follow from their schemas. */
 export function defineSource<const Shape extends z.Shape>(source: OutsideSource<Shape>): OutsideSource<Shape> {
   return source
 }

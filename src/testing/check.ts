@@ -148,6 +148,7 @@ function boundsOf(options: CheckOptions): RunBounds {
   }
 }
 
+/** Formats a problem as one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${formatValue(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`

@@ -268,5 +268,5 @@ export const promises = {
 
 export type PromiseId = keyof typeof promises
 
-/** In the order in which they are printed. */
+/** The ids of {@link promises}, in the order in which they are printed. */
 export const promiseIds = Object.keys(promises) as readonly PromiseId[]

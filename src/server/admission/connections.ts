@@ -18,7 +18,7 @@ interface SocketOptions {
 }
 
 /**
- * Limits and watches the connections of a service, below the level of requests.
+ * Limits and watches the connections of a service.
  *
  * @returns A function that closes the connections without a request.
  */
@@ -50,7 +50,7 @@ export function watchSockets(server: Server, options: SocketOptions): () => void
     const response = answering(socket)
     if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
-    // The answer has begun, so a status line would be read as a part of it: cut the connection instead.
+    // The answer has begun, so a status line would be read as a part of it.
     if (response?.headersSent && !response.writableFinished) socket.destroy()
     else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })
@@ -67,7 +67,7 @@ const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
 ])
 
-/** Answers with a last status, and closes both halves of the connection, even if the client keeps its own open. */
+/** Answers with a last status, and closes both halves of the connection. */
 function hangUp(socket: Duplex, status: string, headers = ''): void {
   if (!socket.writable) return void socket.destroy()
   const head = `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`
@@ -110,7 +110,6 @@ export function createConnectionLimit(
   { connections, connectionsPerAddress }: ServedLimits,
   addressOf: (socket: Socket) => string,
 ) {
-  /** The open connections of each address. */
   const open = new Map<string, Set<Socket>>()
   /** Connections that have sent no request yet, the oldest first. */
   const idle = new Set<Socket>()
@@ -125,7 +124,6 @@ export function createConnectionLimit(
     idle.delete(socket)
   }
 
-  /** Returns the oldest idle connection of one address, or of the address with the most connections. */
   const oldestIdle = (of: string | undefined): Socket | undefined => {
     let oldest: Socket | undefined
     let most = 0
@@ -199,12 +197,9 @@ export function clientNetworkOf(address: string): string {
 type Liveness = ReturnType<typeof createLiveness>
 
 /**
- * Cuts connections whose peer has stopped reading: the peer is asleep, or gone without notice, which TCP itself would detect after
- * a quarter of an hour. The kernel's send queues are in /proc/net/tcp, so this works on Linux; elsewhere nothing is cut, and the
- * kernel's own time-out applies.
- *
- * If bytes are queued at several checks in a row, and the peer took none in between, it has stopped reading, even if more were
- * written meanwhile. A stream must write something periodically, so that bytes are queued.
+ * Cuts connections whose peer has stopped reading: the peer is asleep, or gone without notice. The kernel's send queues are in
+ * /proc/net/tcp, so this works on Linux; elsewhere the kernel's own time-out applies. If bytes are queued at several checks in a row, and
+ * the peer took none in between, it has stopped reading. A stream must write something periodically, so that bytes are queued.
  *
  * @param intervalMs Period of the checks, in milliseconds.
  * @param looks Number of checks in a row without progress before a connection is cut.
@@ -218,7 +213,7 @@ export function createLiveness(intervalMs: number, looks: number) {
     const queues = await readQueues()
     for (const [socket, sample] of sockets) {
       const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
-      // More may have been written since the queues were read: the number of taken bytes lies between these two.
+      // More may have been written since the queues were read, so the number of taken bytes lies between these two.
       const [least, most] = [sample.handed - waiting, handedOver(socket) - waiting]
       const stuck = waiting > 0 && least <= sample.most
       sample.same = stuck ? sample.same + 1 : 0
@@ -235,7 +230,6 @@ export function createLiveness(intervalMs: number, looks: number) {
       sockets.set(socket, { handed: 0, most: -1, same: 0 })
       socket.once('close', () => sockets.delete(socket))
     },
-    /** Number of watched sockets. */
     get size(): number {
       return sockets.size
     },
@@ -254,7 +248,7 @@ async function readQueues(): Promise<ReadonlyMap<string, number>> {
     for (const match of text.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) 01 ([0-9A-F]{8}):/gm)) {
       const [local = 0, remote = 0, waiting = 0] = match.slice(1).map((hex) => Number.parseInt(hex, 16))
       const key = `${local} ${remote}`
-      // Two peers with the same port have the same key: keep the smaller queue, so that no peer is cut off for the queue of another.
+      // Two peers with the same port have the same key: keep the smaller queue.
       queues.set(key, Math.min(queues.get(key) ?? waiting, waiting))
     }
   }

@@ -5,21 +5,20 @@ import { withResolvers } from '../../core/kit/abort.ts'
 /** Handle of a running task. */
 export interface TaskHandle {
   /**
-   * Await it before fetching a large content: resolves when there is memory for it. Meanwhile the task occupies no slot.
+   * Resolves when there is memory for a large content. Await it before fetching one.
    *
    * @throws ResourceError `unavailable` when too many tasks wait for that already.
    */
   room(): Promise<void>
   /**
-   * Await it before writing a large content, whether it waited for `room` or not: resolves when there is memory for it, in a turn of
-   * the event loop that no other large task gets.
+   * Resolves when there is memory for a large content, in a turn of the event loop of its own. Await it before writing one.
    *
    * @throws ResourceError as `room` does.
    */
   turn(): Promise<void>
 }
 
-/** Maximum number of large answers that are made at once. Each costs several times its size in memory. */
+/** Maximum number of large answers that are made at once. */
 const largeSlots = 4
 /** How long a large answer keeps its slot while its reader does not take it, in milliseconds. */
 const maxKeptMs = 3000
@@ -27,8 +26,8 @@ const maxKeptMs = 3000
 const smallFirstMs = 20
 
 /**
- * Limits how many tasks run and how many wait, and refuses the rest at once. A task that turns out to be large continues in a
- * second semaphore with few slots, so that small tasks do not wait for large ones.
+ * Limits how many tasks run and how many wait, and refuses the rest at once. A task that turns out to be large continues in a second
+ * semaphore with few slots.
  *
  * @param most Limits of one share. Default: no limits of its own.
  */
@@ -56,8 +55,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
      * Runs a task when its turn comes, or refuses it at once.
      *
      * @param share Key of the share that the task belongs to.
-     * @param taken Resolves when the reader has taken the answer: until then a large task keeps its slot, for at most three
-     * seconds. So nobody can hold many large answers in memory by not reading them.
+     * @param taken Resolves when the reader has taken the answer: until then a large task keeps its slot, for at most three seconds.
      */
     run: async <T>(
       task: (pass: TaskHandle) => Promise<T>,
@@ -69,7 +67,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
       let second: Claim | undefined
       let isOver = false
 
-      /** @param keep Whether the task keeps its small slot until it has a large one, because its content is in memory already. */
+      /** @param keep Whether the task keeps its small slot until it has a large one. */
       const enlarge = async (keep: boolean): Promise<void> => {
         // Nobody waits for the answer any more.
         if (isOver) throw largeAnswerLimitError()
@@ -95,7 +93,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
         else second?.leave()
       }
     },
-    /** Number of tasks that run, and that wait, at the moment, including large ones. */
+    /** Number of tasks that run, including large ones. */
     get running() {
       return small.count.running + large.count.running
     },
@@ -124,7 +122,6 @@ interface SlotCount {
 interface Claim {
   /** Resolves when the claim gets its slot; undefined if it has one already. After `leave`, it may never resolve. */
   readonly entered: Promise<void> | undefined
-  /** Releases the slot, or leaves the queue. Further calls do nothing. */
   leave(): void
 }
 
@@ -135,7 +132,7 @@ interface Share {
 }
 
 /**
- * A fair semaphore with a bounded queue: shares take turns, however many claims each of them has.
+ * A fair semaphore with a bounded queue: shares take turns.
  *
  * @param most Limits of one share.
  */
@@ -144,7 +141,6 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
   /** The shares with running or waiting claims, in the order of their turns. */
   const shares = new Map<string, Share>()
 
-  /** Counts a claim that gets its slot (1), or releases it (-1). Its share goes to the end of the turns. */
   const settle = (key: string, share: Share, claims: 1 | -1): void => {
     count.running += claims
     share.running += claims
@@ -152,7 +148,7 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
     if (share.running + share.queue.length > 0) shares.set(key, share)
   }
 
-  /** Admits waiting claims while there are free slots. A share that was admitted moves to the end, and gets another turn later. */
+  /** Admits waiting claims while there are free slots. */
   const admit = (): void => {
     for (const [key, share] of shares) {
       if (count.waiting === 0 || count.running >= concurrent) return
@@ -165,7 +161,6 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
   }
 
   return {
-    /** Number of claims that hold a slot, and that wait for one, at the moment. */
     count,
     /** Returns at once: a claim, or the reason for a refusal. */
     take: (key: string): Claim | { readonly refused: NoSlotReason } => {

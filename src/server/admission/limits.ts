@@ -55,7 +55,7 @@ export type GivenLimits = Partial<Omit<HttpLimits, 'perPrincipal'>> & {
   readonly perPrincipal?: Partial<PrincipalLimits>
 }
 
-/** Complete limits. Undefined limits per principal: clients are not authenticated, so they cannot be told apart. */
+/** Complete limits. Undefined limits per principal: clients are not authenticated. */
 export type ServedLimits = Omit<HttpLimits, 'perPrincipal'> & { readonly perPrincipal: PrincipalLimits | undefined }
 
 /** The limits of the HTTP server that apply where none are given. */
@@ -85,7 +85,7 @@ export const defaultLimits: HttpLimits = {
 /** Size of a burst, as a multiple of the sustained rate per second. */
 export const burstFactor = 10
 
-/** @param isAuthenticated Whether clients are authenticated. Without authentication their shares cannot be told apart. */
+/** @param isAuthenticated Whether clients are authenticated. */
 export function completeLimits(limits: GivenLimits | undefined, isAuthenticated: boolean): ServedLimits {
   const perPrincipal = isAuthenticated ? { ...defaultLimits.perPrincipal, ...limits?.perPrincipal } : undefined
   const { connections = defaultLimits.connections } = limits ?? {}
@@ -94,10 +94,7 @@ export function completeLimits(limits: GivenLimits | undefined, isAuthenticated:
   return { ...defaultLimits, connectionsPerAddress, ...limits, perPrincipal }
 }
 
-/**
- * Returns the time-outs of a request for Node's HTTP server. Node checks them only periodically, so they are shortened by the
- * period of the checks.
- */
+/** Returns the time-outs of a request for Node's HTTP server, shortened by the period at which Node checks them. */
 export function deadlinesOf({ headersTime, requestTime }: Pick<HttpLimits, 'headersTime' | 'requestTime'>) {
   const connectionsCheckingInterval = Math.max(1, Math.min(1000, Math.floor(headersTime / 10)))
   return {
@@ -115,7 +112,7 @@ interface RateOptions {
   readonly now?: () => number
 }
 
-/** Maximum number of keys that are remembered. Beyond it, the one that was used least recently is forgotten, so it has a full bucket. */
+/** Maximum number of keys. Beyond it, the one that was used least recently is dropped. */
 const maxKeys = 10_000
 
 /** A rate limit with one token bucket per key. */
@@ -138,7 +135,6 @@ export function createRateLimit({ perSecond, burst, now = () => performance.now(
       }
       return isAllowed ? 0 : (1 - tokens) / perSecond
     },
-    /** Number of stored buckets. */
     get size(): number {
       return buckets.size
     },
@@ -162,7 +158,7 @@ const perClient = { perSecond: 1, burst: 20 }
 const overall = { perSecond: 20, burst: 500 }
 /** Maximum delay of the record with the number of omitted refusals, in milliseconds. */
 const maxReportDelayMs = 10_000
-/** Maximum length of a URI in a record, in characters: the record of a refusal must cost little. */
+/** Maximum length of a URI in a record, in characters. */
 const maxUriLength = 512
 
 const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
@@ -199,7 +195,7 @@ export function createRefusalAudit(audit: Audit | undefined) {
   }
 
   return {
-    /** Records a refusal, unless the rate limit is exceeded. No record has a token or another header. */
+    /** Records a refusal, unless the rate limit is exceeded. */
     add: ({ outcome, status, principal, address, body }: RefusedRequest) => {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {
@@ -220,7 +216,6 @@ export function createRefusalAudit(audit: Audit | undefined) {
         ms: 0,
       })
     },
-    /** Records the number of omitted refusals. */
     close: tell,
   }
 }

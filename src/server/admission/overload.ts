@@ -30,11 +30,6 @@ export function statusOfOverload(
   return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
 }
 
-/**
- * Counts and records an answer if it refuses a request for lack of a slot. Other answers are ignored.
- *
- * @param body The body of the request.
- */
 export function countOverload(
   answer: unknown,
   meter: Meter,

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import type { Principal } from '../../core/provider.ts'
 import type { LinkFor } from '../messages/messages.ts'
 
-/** An authenticated caller, for as long as its credentials are valid. */
+/** An authenticated caller. */
 export interface Caller {
   readonly principal: Principal
   /** Key of the share of the concurrency limits that the caller uses. */
@@ -40,7 +40,6 @@ export function lifetimeSignal(caller: Caller, other: AbortSignal) {
   if (other.aborted) end()
   return {
     signal,
-    /** Removes the listeners from both. */
     release: () => {
       forget()
       other.removeEventListener('abort', end)
@@ -48,7 +47,6 @@ export function lifetimeSignal(caller: Caller, other: AbortSignal) {
   }
 }
 
-/** Maximum delay of a timer in Node, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1
 
 /** Calls a function at a time, in milliseconds since 1970, however far away; `Infinity`: never. Returns a function that cancels the call. */
@@ -67,7 +65,7 @@ export interface SessionOwner extends Principal {
   renew(latest: Principal): void
 }
 
-/** Creates an owner whose roles and scopes are always the current ones: a session outlives the tokens that it is used with. */
+/** Creates an owner with the rights of the latest token, because a session outlives tokens. */
 export function createSessionOwner(first: Principal): SessionOwner {
   let { roles, scopes } = first
   return {
@@ -98,10 +96,9 @@ export interface RestoredToken {
   watch(end: () => void): () => void
 }
 
-/** The result of checking a token. A fault goes only to the log: the client learns only that its token is invalid. */
+/** The result of checking a token. A fault goes to the log; the client learns only that its token is invalid. */
 export type TokenVerdict = { readonly grant: Grant } | { readonly fault: string }
 
-/** Verifies the tokens of one kind. */
 export interface TokenVerifier {
   /** Whether a token is of this kind, valid or not. */
   takes(token: string): boolean
@@ -120,7 +117,7 @@ export interface TokenVerifier {
   watch?(token: string, grant: Grant, end: () => void): () => void
 }
 
-/** Returns the SHA-256 of a token, in hexadecimal. It may be stored and compared; its first characters may be logged. */
+/** Returns the SHA-256 of a token, in hexadecimal. Its first characters may be logged. */
 export function hashToken(token: string): string {
   return hash('sha256', token)
 }

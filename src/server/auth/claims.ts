@@ -4,12 +4,11 @@ import type { TokenVerdict } from './caller.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Maximum length of a principal's name, in characters. */
 const maxSubject = 1024
 
 /**
- * Checks the claims of a token whose issuer is already verified: times, binding, client. Returns the principal and the expiry, or
- * the fault. `implies`: the narrower scopes that a scope implies.
+ * Checks the claims of a token whose issuer is already verified. Returns the principal and the expiry, or the fault. `implies`: the
+ * narrower scopes that a scope implies.
  */
 export function judgeClaims(
   claims: Claims,
@@ -23,7 +22,7 @@ export function judgeClaims(
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
   const principal = { id, roles, scopes: withImpliedScopes(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
-  // A token that is accepted only because of the leeway expires at the end of the leeway.
+  // A token that is accepted because of the leeway expires at the end of the leeway.
   return { grant: { principal, expires: exp > Date.now() ? exp : exp + leewayMs } }
 }
 
@@ -109,12 +108,11 @@ export function createScopeRequirements(rules: readonly ScopeRule[], scopesOf: (
   return {
     /** Scopes that every request requires. */
     always,
-    /** Returns the scopes that a body (a message or a batch) requires in all: by its methods, and by the mounts of the URIs in it. */
+    /** Returns the scopes that a body (a message or a batch) requires: by its methods, and by the mounts of the URIs in it. */
     of: (body: unknown) => [...new Set([...always, ...[body].flat().flatMap(ofMessage)])],
   }
 }
 
-/** Returns the URIs and URI templates that the params of any method name. */
 function urisOf(params: unknown): ReadonlySet<string> {
   const scopes = new Set<string>()
   const add = (value: unknown) => typeof value === 'string' && scopes.add(value)
@@ -127,10 +125,7 @@ function urisOf(params: unknown): ReadonlySet<string> {
 
 /** Authentication of clients over HTTP: by access tokens of authorization servers, or by tokens of this server's own file. */
 export interface AuthorizationOptions {
-  /**
-   * The canonical URL of the MCP endpoint, as clients reach it (RFC 8707, section 2). Default: the address on which the server
-   * listens, which is right only for clients on the same machine.
-   */
+  /** The canonical URL of the MCP endpoint, as clients reach it (RFC 8707, section 2). Default: the address on which the server listens. */
   readonly resource?: string
   /** The authorization servers whose tokens are accepted. At most one of them has introspection. */
   readonly issuers?: readonly Issuer[]
@@ -148,10 +143,7 @@ export interface ScopeRule {
   readonly methods?: readonly string[]
 }
 
-/**
- * An authorization server. The locations of its keys and introspection come only from here, never from a token or a document.
- * Requests to both go through the address guard.
- */
+/** An authorization server. Requests for its keys and introspection go through the address guard. */
 export interface Issuer extends ServiceNetwork {
   /** Identifier of the issuer, exactly as in `iss`. */
   readonly issuer: string
@@ -176,7 +168,6 @@ export interface Issuer extends ServiceNetwork {
 export type RoleRule =
   | { readonly roles: readonly string[] }
   | {
-      /** The name of a claim, or the path of names to a nested one. */
       readonly claim: readonly string[]
       /** The roles for each value. Without it, the value itself is the name of a role. */
       readonly map?: Readonly<Record<string, readonly string[]>>
@@ -185,7 +176,6 @@ export type RoleRule =
 /** Tolerated difference between clocks, in milliseconds. */
 export const leewayMs = 30_000
 
-/** Returns the network settings for requests to an issuer. */
 export function issuerNetwork({ allowAddresses, resolve }: Issuer): ServiceNetwork {
   return { ...defined({ allowAddresses, resolve }) }
 }

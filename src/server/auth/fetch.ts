@@ -17,8 +17,7 @@ interface FetchOptions extends ServiceNetwork {
 }
 
 /**
- * Fetches JSON from a URL of the configuration, if {@link createServiceGuard} allows the addresses of its host. A redirect is a
- * failure.
+ * Fetches JSON from a URL of the configuration, if {@link createServiceGuard} allows the addresses of its host. A redirect is a failure.
  *
  * @throws ResourceError `unavailable`, for every fault.
  */
@@ -43,7 +42,6 @@ export async function fetchJson(url: string, options: FetchOptions = {}) {
       if (status !== 200) throw new Error(`the answer has the status ${status}`)
       const date = Date.parse(headers.date ?? '')
       const value: unknown = JSON.parse(await readBodyText(response))
-      // How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date.
       const ahead = Number.isNaN(date) ? undefined : date - Date.now()
       return { value, ahead }
     } finally {

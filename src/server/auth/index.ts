@@ -23,7 +23,6 @@ interface AuthorizerOptions extends AuthorizationOptions {
   readonly url?: string
   readonly path: string
   readonly log: Log
-  /** Returns the scopes that a URI requires. */
   readonly scopesOf?: (uri: string) => readonly string[]
 }
 
@@ -60,7 +59,6 @@ export async function createAuthorizer(options: AuthorizerOptions) {
   })
 
   return {
-    /** Answers a request for the metadata of the resource. Returns false for any other request. */
     serveMetadata: (request: IncomingMessage, response: ServerResponse): boolean =>
       metadata?.serve(request, response) ?? false,
     /** Returns the caller of a request, by its headers alone, or why it is refused. */
@@ -89,7 +87,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       }
     },
     /**
-     * Returns the caller with some credentials, by their digest alone. Undefined when they are not valid any more.
+     * Returns the caller with some credentials, by their digest. Undefined when they are not valid any more.
      *
      * @throws ResourceError `unavailable` when they cannot be checked at the moment.
      */
@@ -100,10 +98,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       }
       return undefined
     },
-    /**
-     * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
-     * makes no difference.
-     */
+    /** Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. */
     refusalOf: ({ principal: { scopes } }: Caller, body: unknown): AuthRefusal | undefined => {
       if (scopes === undefined) return undefined
       const requiredScopes = scopeRequirements.of(body)
@@ -156,12 +151,11 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
   ]
 }
 
-/** The token of a request; `none` without one; `malformed` when it is not sent as RFC 6750 (section 2.1) requires. */
 type Credentials = { readonly token: string } | 'none' | 'malformed'
 
 /**
- * Returns the token in the header `Authorization`. A token in the query is ignored like any other parameter, because too many logs
- * have it by then. A request with a token in both is malformed: it is ambiguous.
+ * Returns the token in the header `Authorization`. A token in the query is ignored, because many logs have it by then. A request with a
+ * token in both is malformed.
  */
 function credentialsOf(request: IncomingMessage): Credentials {
   const values = headerValues(request, 'authorization')
@@ -177,10 +171,7 @@ const burstSize = 20
 /** Interval after which one more entry is allowed, in milliseconds. */
 const intervalMs = 3000
 
-/**
- * Creates the log of refused tokens, with a rate limit: a burst at first, then one entry per interval. An entry has the beginning
- * of a token's digest, never the token itself.
- */
+/** Creates the log of refused tokens, with a rate limit. An entry has the beginning of a token's digest, never the token itself. */
 function createRefusalLog(log: Log) {
   let remaining = burstSize
   let since = performance.now()
@@ -200,17 +191,16 @@ function createRefusalLog(log: Log) {
 /** How long an answer is cached, in milliseconds, and the maximum number of cached answers. */
 const cacheMs = 30_000
 const maxCached = 2000
-/** Maximum number of concurrent requests, and of waiting ones: anyone can send any token. */
+/** Maximum number of concurrent requests, and of waiting ones. */
 const maxConcurrent = 16
 const maxWaiting = 256
 
-/** An issuer with introspection, and the audiences that its tokens must have. */
 type AskedIssuer = Issuer & {
   readonly introspection: NonNullable<Issuer['introspection']>
   readonly audiences: readonly string[]
 }
 
-/** Creates the verifier of opaque access tokens: it asks the issuer about each one (RFC 7662), and never shows a token to any other server. */
+/** Creates the verifier of opaque access tokens: it asks the issuer about each one (RFC 7662). */
 export function createIntrospectionVerifier(
   issuer: AskedIssuer,
   implies: Readonly<Record<string, readonly string[]>>,

@@ -16,12 +16,11 @@ const maxCached = 2000
 /** Maximum number of keys that are tried for one token. */
 const maxTried = 8
 
-/** An issuer with a key set, and the audiences that its tokens must have. */
 export type JwtIssuer = Issuer & { readonly jwks: string; readonly audiences: readonly string[] }
 
 /**
- * Creates the verifier of access tokens that are signed JWTs (RFC 9068), each checked with the keys and the rules of the one
- * issuer that it names.
+ * Creates the verifier of access tokens that are signed JWTs (RFC 9068), each checked with the keys and the rules of the issuer that it
+ * names.
  */
 export async function createJwtVerifier(
   issuers: readonly JwtIssuer[],
@@ -37,7 +36,7 @@ export async function createJwtVerifier(
   )
   const verdictOn = createMemo<TokenVerdict>(maxCached)
 
-  /** Verifies a token. If several keys match, such as two with the same `kid`, tries up to `maxTried` of them. */
+  /** Verifies a token. If several keys match, tries up to `maxTried` of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
     try {
       return await jwtVerify(token, find, options)
@@ -86,7 +85,7 @@ export async function createJwtVerifier(
     } catch (error) {
       if (isResourceError(error)) throw error
       if (!(error instanceof errors.JOSEError)) return { fault: 'it cannot be read' }
-      // The name of the claim is known to be harmless; its value is not.
+      // The value of the claim may be secret.
       return { fault: 'claim' in error ? `${error.code} (${error.claim})` : error.code }
     }
   }
@@ -110,9 +109,9 @@ export function issuerOf(token: string): string | undefined {
 
 /** How long keys are used before they are fetched again, in milliseconds. */
 const freshMs = 10 * 60_000
-/** How long keys are used when they cannot be fetched again, in milliseconds: an issuer that is down must not lock out everyone. */
+/** How long keys are used when they cannot be fetched again, in milliseconds. */
 const lastGoodMs = 4 * 3600_000
-/** Minimum time between fetches because of an unknown key, in milliseconds: anyone can name any key. */
+/** Minimum time between fetches because of an unknown key, in milliseconds. */
 const coolDownMs = 30_000
 /** How long nothing is fetched after a failure, in milliseconds. */
 const failurePauseMs = 2000
@@ -129,7 +128,7 @@ export function createKeySet(url: string, create: typeof createLocalJWKSet, log:
   let refreshedAt = Number.NEGATIVE_INFINITY
 
   let logged = ''
-  /** Returns the keys that can verify signatures. The log names the faults of the other keys once, until these faults change. */
+  /** Returns the keys that can verify signatures. The log names the faults of the other keys. */
   const usableOf = async (keys: readonly unknown[]): Promise<readonly object[]> => {
     const judged = await Promise.all(keys.map(checkVerifyingKey))
     const faults = judged.flatMap((one, index) => {
@@ -175,7 +174,6 @@ export function createKeySet(url: string, create: typeof createLocalJWKSet, log:
   }
 
   return {
-    /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
     current: async (): Promise<FindKey> => {
       const have = cachedKeys
       const ageMs = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at

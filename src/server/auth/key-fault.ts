@@ -17,7 +17,7 @@ const fermatSteps = 100n
 interface EdwardsCurve {
   readonly prime: bigint
   readonly bytes: number
-  /** The `y` of all points of small order, reduced. Each of these `y` belongs only to points of small order, whatever their `x` is. */
+  /** The `y` of the points of small order, reduced. */
   readonly weak: readonly bigint[]
 }
 

@@ -5,12 +5,6 @@ import { ignoredTargetEnd, refuseMethod, replyEmpty, replyJson } from '../exchan
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/**
- * Creates the metadata of a protected resource (RFC 9728), which name the issuers whose tokens this server accepts.
- *
- * @param resource URL of the protected resource. It never comes from a request.
- * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
- */
 export function createMetadata(resource: string, path: string, issuers: readonly string[], scopes: readonly string[]) {
   const [, origin = '', resourcePath = ''] = /^([a-z]+:\/\/[^/]+)(.*)$/.exec(resource) ?? []
   const document = {
@@ -22,10 +16,9 @@ export function createMetadata(resource: string, path: string, issuers: readonly
   const paths = new Set(['', path, resourcePath].map((path) => (wellKnown + path).replace(ignoredTargetEnd, '')))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
-    /** Answers a request for the metadata. Returns false for any other request. */
     serve: (request: IncomingMessage, response: ServerResponse): boolean => {
       if (!paths.has((request.url ?? '').replace(ignoredTargetEnd, ''))) return false
-      // Any web page may read the metadata: they contain only public facts.
+      // Web pages of other origins may read the metadata, which are public.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)
       else if (request.method === 'HEAD') replyEmpty(response, 200, open)
@@ -54,7 +47,6 @@ export function canonicalResource(resource: string): string {
   return resource.replace(/\/$/, '')
 }
 
-/** Why a request is refused, and the answer to it. */
 export interface AuthRefusal {
   /** Reason of the refusal, as the audit log names it. */
   readonly reason: 'no-token' | 'malformed-token' | 'bad-token' | 'unjudged-token' | 'scope'
@@ -91,7 +83,6 @@ export function createAuthRefusals(metadataUrl: string | undefined, scopes: read
     return { reason, status, message, headers: { 'WWW-Authenticate': challenge } }
   }
   return {
-    /** The request has no token: the answer names the required scopes, and no error. */
     missing: refusal('no-token', 401, 'A bearer token is required.', undefined, scopes),
     malformed: refusal(
       'malformed-token',
@@ -110,7 +101,6 @@ export function createAuthRefusals(metadataUrl: string | undefined, scopes: read
     /** @param scopes All scopes that the operation requires, including those that the token has. */
     insufficient: (scopes: readonly string[]): AuthRefusal =>
       refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', scopes),
-    /** The validity of the token cannot be decided at the moment. */
     unavailable: {
       reason: 'unjudged-token',
       status: 503,

@@ -12,7 +12,7 @@ import { hashToken } from './caller.ts'
 export interface StoredToken {
   readonly id: string
   readonly name?: string
-  /** SHA-256 of the token in hexadecimal. The token has 256 random bits, so the hash cannot be reversed by guessing. */
+  /** SHA-256 of the token in hexadecimal. */
   readonly sha256: string
   readonly roles: readonly string[]
   /** Times of creation and expiry (ISO 8601, UTC). */
@@ -20,14 +20,13 @@ export interface StoredToken {
   readonly expires?: string
 }
 
-/** Prefix of every token: scanners for leaked secrets recognise it by that. */
+/** Prefix of every token, by which scanners for leaked secrets recognise it. */
 const prefix = 'hkd_'
 
 export function isOwnToken(token: string): boolean {
   return token.startsWith(prefix)
 }
 
-/** The parsed file, with a mark that changes whenever the file does. */
 export interface TokenFile {
   readonly tokens: readonly StoredToken[]
   readonly mark: string
@@ -35,14 +34,13 @@ export interface TokenFile {
   readonly local: boolean
 }
 
-/** The mark of a missing file. */
 export const absentFileMark = 'absent'
 
 /**
  * Reads the tokens of a file. A missing file has none.
  *
  * @throws ResourceError `invalid` for a file that cannot be read, does not contain tokens, can be written by others, or belongs to
- * another user than that of this process or root.
+ *   another user than that of this process or root.
  */
 export async function readTokenFile(file: string): Promise<TokenFile> {
   let handle: FileHandle
@@ -112,7 +110,6 @@ const isTime = (value: unknown) => typeof value === 'string' && !Number.isNaN(Da
 interface NewToken {
   readonly roles: readonly string[]
   readonly name?: string
-  /** Time of expiry, in milliseconds since 1970. Default never. */
   readonly expires?: number
 }
 
@@ -192,7 +189,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
   }
 }
 
-/** Replaces a file atomically: readers, also after a crash, find either the whole old file or the whole new one. */
+/** Replaces a file atomically: readers find either the whole old file or the whole new one, also after a crash. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
   try {

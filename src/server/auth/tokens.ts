@@ -7,12 +7,11 @@ import type { Log } from '../../core/log.ts'
 import { type Grant, hashToken, type TokenVerdict, type TokenVerifier } from './caller.ts'
 import { absentFileMark, fileMark, isOwnToken, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
-/** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const checkIntervalMs = 500
 
 /**
- * Creates the verifier of this server's own tokens, from a file that may change at any time: the next request with a token that
- * was removed is refused. While the file exists but cannot be read, no token is accepted.
+ * Creates the verifier of this server's own tokens, from a file that may change at any time. While the file exists but cannot be read, no
+ * token is accepted.
  *
  * @throws ResourceError `invalid` when the file is invalid at the start.
  */
@@ -35,11 +34,11 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Token
     for (const look of [...watchers]) look(now)
     return now
   }
-  /** Returns the current content of the file. It is read again when its metadata have changed. */
+  /** Returns the current content of the file. */
   const current = async (): Promise<TokenFile | undefined> => {
     let mark = absentFileMark
     try {
-      // This call runs for each request. On a local disk, a synchronous one takes a fraction of the time of a call in the thread pool.
+      // This call runs for each request, and on a local disk a synchronous one takes less time.
       mark = fileMark(tokenFile?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
     } catch {}
     return mark === tokenFile?.mark ? tokenFile : readTokens()

@@ -25,7 +25,7 @@ const paramHeader = /^mcp-param-[\w!#$%&'*+.^`|~-]+$/i
 const exposed =
   'Mcp-Session-Id, WWW-Authenticate, Retry-After, Location, ETag, Accept-Ranges, Content-Range, Content-Disposition'
 
-/** Lets web pages of the listed origins, and of no others, send requests and read the answers (CORS, as the Fetch standard has it). */
+/** Lets web pages of the listed origins send requests and read the answers (CORS, as the Fetch standard has it). */
 export function createCors(allowedOrigins: readonly string[]) {
   const origins = new Set(allowedOrigins)
   const allowedOriginOf = (request: IncomingMessage): string | undefined => {
@@ -33,7 +33,6 @@ export function createCors(allowedOrigins: readonly string[]) {
     return others.length === 0 && origins.has(origin) ? origin : undefined
   }
   return {
-    /** Sets the headers of the answer, whatever the answer will be. */
     prepare: (request: IncomingMessage, response: ServerResponse): void => {
       response.appendHeader('Vary', 'Origin')
       const origin = allowedOriginOf(request)
@@ -41,7 +40,6 @@ export function createCors(allowedOrigins: readonly string[]) {
       response.setHeader('Access-Control-Allow-Origin', origin)
       response.setHeader('Access-Control-Expose-Headers', exposed)
     },
-    /** Answers a preflight request, which has no credentials. Returns false for any other request. */
     answerPreflight: (request: IncomingMessage, response: ServerResponse): boolean => {
       const { method, headers } = request
       const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined

@@ -11,7 +11,7 @@ import type { Audit } from '../telemetry/audit.ts'
 import { matchesTag } from './content/serve.ts'
 import type { Entrance } from './entrance.ts'
 
-/** Name and description of a server, for the server card and the catalog, which anyone may read before they connect. */
+/** Name and description of a server, for the public server card and catalog. */
 export interface DiscoveryOptions {
   /** Unique name: a domain in reverse and a name in it, such as `org.example/context`. */
   readonly name: string
@@ -33,7 +33,7 @@ const cardName = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
 
 const cardType = 'application/mcp-server-card+json'
 
-/** Both documents are public: web pages of every origin may read them. */
+/** Both documents are public. */
 const open = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET',
@@ -47,8 +47,8 @@ interface PublicDocument {
 }
 
 /**
- * Returns a function that answers requests for the server card, at `<path>/server-card`, and for the catalog that names it. It
- * returns false for any other request. No document says what is mounted.
+ * Returns a function that answers requests for the server card, at `<path>/server-card`, and for the catalog that names it. It returns
+ * false for any other request.
  *
  * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
  * @throws ResourceError `invalid` for a name, a URL or a description that no card may have.
@@ -108,7 +108,7 @@ export const llmsPath = '/llms.txt'
 export type WriteLlms = (principal: Principal, endpoint: string) => Promise<string>
 
 /**
- * Serves `/llms.txt`: to callers that may list resources, with the resources that they may see.
+ * Serves `/llms.txt` to callers that may list resources.
  *
  * @param endpointOf Returns the URL of the MCP endpoint for a request.
  */

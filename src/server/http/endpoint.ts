@@ -19,13 +19,12 @@ import { acceptsAnswers, mediaFault, replaceAbsoluteTarget } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 
-/** Options of MCP over HTTP, for any server that accepts the requests. */
 export interface EndpointOptions extends ServeOptions {
   /** Hosts that requests may name besides those of the loopback, as `name` or `name:port`, exactly. */
   readonly allowedHosts?: readonly string[]
   /** Origins of web pages that may send requests besides those of the loopback, as `scheme://host[:port]`, exactly. */
   readonly allowedOrigins?: readonly string[]
-  /** Authentication of clients. Default none: everyone is the one `principal`. */
+  /** Authentication of clients. Default none: every caller is the one `principal`. */
   readonly auth?: AuthorizationOptions
   /** Returns the OAuth scopes that a token needs for a URI, whether a resource exists or not. Default none. */
   readonly scopesOf?: (uri: string) => readonly string[]
@@ -36,10 +35,9 @@ export interface EndpointOptions extends ServeOptions {
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** MCP over HTTP, for any server that accepts the requests. */
 export type Endpoint = ReturnType<typeof createEndpoint>
 
-/** @param identifiesCallers Whether callers are authenticated. Without authentication their shares cannot be told apart. */
+/** @param identifiesCallers Whether callers are authenticated. */
 export function createEndpoint(options: EndpointOptions, identifiesCallers: boolean) {
   const limits = completeLimits(options.limits, identifiesCallers)
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
@@ -130,7 +128,7 @@ export function createEndpoint(options: EndpointOptions, identifiesCallers: bool
       onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
       refuse(response, 414, `The path with its query is longer than ${limits.path} bytes.`, { Connection: 'close' })
     },
-    /** Returns a function that handles requests and never rejects: errors are logged and answered. */
+    /** Returns a function that handles requests and never rejects. */
     safely: (handle: Handle): Handle => {
       return async (request, response) => {
         response.on('error', ignoreError)
@@ -148,7 +146,7 @@ export function createEndpoint(options: EndpointOptions, identifiesCallers: bool
     },
     /** Continues the subscriptions of webhooks of an earlier process. */
     resume: (): void => resumeWebhooks(options, entrance.authorizer, modernHttp.viewOf),
-    /** Ends the streams, which would never end by themselves. */
+    /** Ends the streams. */
     drain: () => {
       modernHttp.drain()
       legacyHttp.drain()
@@ -174,7 +172,6 @@ function resumeWebhooks(
 
 function ignoreError(): void {}
 
-/** A message of a client, as a JSON value. */
 interface Message {
   readonly value: unknown
 }

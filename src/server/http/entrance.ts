@@ -10,9 +10,7 @@ import { refuse, replyJson } from '../exchange.ts'
 import type { Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 
-/** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {
-  /** Authenticates the callers. The service sets it; until then every request has the caller `everybody`. */
   authorizer: Authorizer | undefined
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
   callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
@@ -36,7 +34,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const { everybody, limits, addresses, meter, onRefused } = options
   const requestLimits = createRequestLimits(limits, meter)
 
-  /** The header that closes a connection after the answer: nothing more is read from it. */
+  /** The header that closes a connection after the answer. */
   const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
 
   const turnAway = (
@@ -142,10 +140,7 @@ export function createRequestLimits({ rate, perPrincipal }: ServedLimits, meter:
   }
 
   return {
-    /**
-     * Returns the caller with the share that a request belongs to (that of its principal or, without authentication, of its connection), or why the
-     * request exceeds a limit.
-     */
+    /** Returns the caller with the share that a request belongs to, or why the request exceeds a limit. */
     take: (caller: Caller, { socket }: IncomingMessage): (Caller & { readonly share: string }) | Over => {
       let share = perPrincipal === undefined ? connections.get(socket) : caller.principal.id
       if (share === undefined) {

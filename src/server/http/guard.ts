@@ -22,8 +22,8 @@ export interface GuardOptions {
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * Creates the guard against web pages that attack this machine (DNS rebinding, cross-site requests): `Host` must be in the allow
- * list, and `Origin` too if there is one. Both are compared literally, never parsed.
+ * Creates the guard against web pages that attack this machine (DNS rebinding, cross-site requests): `Host` must be in the allow list, and
+ * `Origin` too if there is one.
  *
  * @throws ResourceError `invalid` when the server listens beyond the loopback and no host is allowed by name.
  */
@@ -40,8 +40,8 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
 }
 
 /**
- * Creates the same guard for an existing server whose port is unknown: hosts of the loopback may have any port, and a page of the
- * loopback may send requests only to its own host and port.
+ * Creates the guard for an existing server whose port is unknown: hosts of the loopback may have any port, and a page of the loopback may
+ * send requests to its own host and port.
  */
 export function createEmbeddedGuard({
   allowedHosts = [],
@@ -79,10 +79,7 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
 const targetHostKey = Symbol('host of the target')
 type WithTargetHost = IncomingMessage & { [targetHostKey]?: string }
 
-/**
- * Replaces a target in absolute form, which clients of proxies send, by its path and query (RFC 9112, section 3.2.2). The guard then
- * compares its host with the header.
- */
+/** Replaces a target in absolute form by its path and query (RFC 9112, section 3.2.2). The guard compares its host with the header. */
 export function replaceAbsoluteTarget(request: WithTargetHost): void {
   const [, host, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? []
   if (host === undefined) return
@@ -90,10 +87,7 @@ export function replaceAbsoluteTarget(request: WithTargetHost): void {
   request.url = path.startsWith('/') ? path : `/${path}`
 }
 
-/**
- * Returns why a body is refused. Only unencoded JSON in UTF-8 is accepted, with any other parameters. Forms and plain text, which any web
- * page may send, are refused.
- */
+/** Returns why a body is refused. Unencoded JSON in UTF-8 is accepted. Forms and plain text, which any web page may send, are refused. */
 export function mediaFault(request: IncomingMessage): string | undefined {
   const types = headerValues(request, 'content-type')
   const [type = ''] = types
@@ -129,13 +123,13 @@ const nameParams: Readonly<Record<string, string>> = {
 const versionHeader = 'MCP-Protocol-Version'
 
 /**
- * Returns what is wrong with the `_meta` and the headers of a 2026-07-28 request. Each header must occur once and agree with the body, so that
- * intermediaries can trust them.
+ * Returns what is wrong with the `_meta` and the headers of a 2026-07-28 request. Headers must agree with the body, so that intermediaries
+ * can trust them.
  */
 export function requestFault(request: IncomingMessage, message: Request): WireError | undefined {
   const claimed = claimedRevision(message)
   const version = check(request, versionHeader, claimed)
-  // Check the version first: a client must learn that its version is not served, regardless of other faults.
+  // A client must learn that its version is not served, whatever other faults there are.
   const isGiven = typeof claimed === 'string' && headerValues(request, versionHeader.toLowerCase()).length > 0
   const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
   const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)
@@ -146,8 +140,8 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
 }
 
 /**
- * Returns what is wrong with the headers that repeat arguments of a tool (`Mcp-Param-…`, 2026-07-28). Each must occur once when its
- * argument is there, and not at all otherwise. Nothing is expected of a tool whose declaration of headers is invalid.
+ * Returns what is wrong with the headers that repeat arguments of a tool (`Mcp-Param-…`, 2026-07-28). Nothing is expected of a tool whose
+ * declaration of headers is invalid.
  */
 export function paramHeadersFault(
   request: IncomingMessage,

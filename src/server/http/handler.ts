@@ -22,8 +22,8 @@ export interface HandlerOptions extends Omit<EndpointOptions, 'view' | 'log'> {
   /** Path of the MCP endpoint for clients, which the metadata of `auth` contains. Default `/mcp`. */
   readonly path?: string
   /**
-   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default: with
-   * `auth`, the token tells the principal; without it, everyone is the one `principal`.
+   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default: with `auth`, the
+   * token tells the principal; without it, every caller is the one `principal`.
    */
   readonly principals?: 'given'
   /** Whether to serve other machines without authentication. Default: only requests from this machine. */
@@ -50,15 +50,14 @@ export interface Handler {
   ) => Promise<void>
   /** Answers a request of the Fetch standard. Aborting the request cancels its handling. */
   readonly fetch: (request: Request, call?: HandlerCall) => Promise<Response>
-  /** Counters of handled and refused requests. */
   readonly meter: Meter
   /** Accepts no new requests, ends the streams, and waits for the requests in flight, up to the limit `drain`. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Creates a handler for an existing server: for Node's HTTP server and frameworks based on it, and for servers of the Fetch
- * standard. It makes the same checks of a request as `serveHttp`; the limits on connections are up to the existing server.
+ * Creates a handler for an existing server: for Node's HTTP server and frameworks based on it, and for servers of the Fetch standard. The
+ * limits on connections are up to the existing server.
  *
  * @throws ResourceError `invalid` when other machines could send requests without authentication.
  */
@@ -82,7 +81,6 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   const { limits, meter, addresses, onRefused, entrance } = endpoint
   const guard = createEmbeddedGuard(options)
   if (auth !== undefined) entrance.authorizer = await createAuthorizer({ ...options, ...auth, log, path })
-  /** Facts about the requests in flight. */
   const calls = new WeakMap<IncomingMessage, HandlerCall>()
   if (principals === 'given')
     entrance.authorizer = {
@@ -181,7 +179,7 @@ function viewsOf(source: HandlerSource): (principal: Principal) => View {
   )
 }
 
-/** Returns the body that the application has read already, as bytes: they are checked like any others. */
+/** Returns the body that the application has read already, as bytes. */
 function givenBody(request: IncomingMessage & { readonly body?: unknown }, { body }: HandlerCall) {
   const parsedBody = body ?? (request.readableDidRead ? request.body : undefined)
   if (parsedBody === undefined) return undefined
@@ -194,14 +192,12 @@ const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', '
 
 /**
  * Creates a bridge, which passes requests of the Fetch standard to a Node server that listens on no port. Each request has its own
- * in-memory connection, so it is handled like any other HTTP request, with the limit on headers, back-pressure and disconnects.
+ * in-memory connection, with the limit on headers, back-pressure and disconnects.
  */
 function createBridge<Note extends object>(server: Server) {
   const notes = new WeakMap<Duplex, Note>()
   return {
-    /** Returns the note of the request on a connection. */
     callOf: (socket: Duplex): Note => notes.get(socket) ?? fail(),
-    /** @param address Peer address of the simulated connection. */
     fetch: (request: Request, note: Note, address: string | undefined): Promise<Response> =>
       new Promise((resolve, reject) => {
         const [near, far] = duplexPair()

@@ -40,9 +40,7 @@ const idHeader = 'Mcp-Session-Id'
 
 interface ExchangeOptions {
   readonly trace: TraceContext | undefined
-  /** Time-out of sending the answer, in milliseconds. */
   readonly timeoutMs: number
-  /** Returns the headers of the answer. */
   readonly headers?: () => Readonly<Record<string, string>>
 }
 
@@ -82,7 +80,6 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const owner = createSessionOwner(principal)
     const connection = connect(owner, {
       write: mailbox.deliver,
-      // The missed notifications cannot be recovered: the client must begin again.
       onLost: () => void (session === undefined || sessions.close(session)),
     })
     const session = sessions.open(owner, connection, mailbox)
@@ -129,7 +126,6 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (whole === false) session.connection.retell()
     },
 
-    /** `DELETE`: the client ends its session. */
     end: async (request: IncomingMessage, response: ServerResponse, principal: Principal) => {
       const session = findSession(sessions, request, response, principal)
       if (session === undefined) return
@@ -139,13 +135,11 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 
     ...createSse({ sessions, streams, refusals, connect }),
 
-    /** Ends the streams, which would never end by themselves. Requests in flight continue. */
     drain: streams.end,
     close: (): Promise<void> => sessions.closeAll(),
   }
 }
 
-/** Creates the set of open event streams. */
 function createStreams() {
   const streams = new Set<EventStream>()
   return {
@@ -196,7 +190,7 @@ function createSse({ sessions, streams, refusals, connect }: SseParts) {
       const eventStream = openEventStream(response)
       stream = eventStream
       streams.attach(session, eventStream, caller, response, () => void sessions.close(session))
-      // Relative, so that it cannot point elsewhere, whatever the Host header names.
+      // Relative, so that the Host header cannot make it point elsewhere.
       eventStream.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
 
@@ -215,7 +209,6 @@ function createSse({ sessions, streams, refusals, connect }: SseParts) {
   }
 }
 
-/** Counts and reports what is refused. */
 interface RefusalCounter {
   readonly meter: Meter
   readonly onRefused?: ServedOptions['onRefused']
@@ -254,7 +247,6 @@ function countOverloads(
   for (const answer of [answers].flat()) countOverload(answer, meter, onRefused, principal, body)
 }
 
-/** Answers that the server has as many sessions as it may. */
 function replyFull(
   { meter, onRefused }: RefusalCounter,
   response: ServerResponse,

@@ -32,14 +32,13 @@ import { openViewChannel, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { paramHeadersFault, requestFault } from './guard.ts'
 
-/** Maximum number of principals whose channels are cached for their next requests. */
+/** Maximum number of principals whose channels are cached. */
 const maxChannels = 1000
 
-/** HTTP for 2026-07-28: every POST is independent. */
+/** HTTP for 2026-07-28, without sessions. */
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter) {
   const channels = createChannels(options)
   const closing = new AbortController()
-  // Each stream adds a listener, and Node warns above ten.
   setMaxListeners(0, closing.signal)
 
   /** Answers a request with one answer, after its notifications, or with a stream if its method has one. */
@@ -59,7 +58,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     const serve = streamMethods.get(message.method)
     if (serve !== undefined)
       return answerStreaming(serve, message, response, caller, { channel, signal, closing, options })
-    // An answer becomes a stream of events only when a notification precedes it.
+    // An answer becomes a stream of events when a notification precedes it.
     let events = undefined as EventStream | undefined
     /** Sends the answer, or returns it when its content is still to be read. */
     const reply = async (pass?: TaskHandle): Promise<Response | undefined> => {
@@ -131,7 +130,6 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         }
       }
     },
-    /** Ends the streams of changes, each with its result. */
     drain: () => closing.abort(),
     /** Returns the view of a principal, as its requests see it. */
     viewOf: async (principal: Principal): Promise<View> => (await channels.of(principal)).view,
@@ -139,7 +137,6 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 }
 
-/** The channels of the principals that asked lately (an LRU cache). */
 function createChannels(options: ServedOptions) {
   const channels = new Map<string, Promise<Channel>>()
   const close = async (channel: Promise<Channel>) => (await channel).close()
@@ -149,13 +146,12 @@ function createChannels(options: ServedOptions) {
       const channel = channels.get(key) ?? openViewChannel(options, principal, 'modern')
       // A failure is not cached.
       if (!channels.has(key)) channel.catch(() => channels.get(key) === channel && channels.delete(key))
-      // Move the channel to the end: the first one is the least recently used.
       channels.delete(key)
       channels.set(key, channel)
       const [oldest] = channels
       if (channels.size > maxChannels && oldest !== undefined) {
         channels.delete(oldest[0])
-        // Close the channel a minute later. Only a request that runs longer than that loses its answer.
+        // Close the channel a minute later, for the requests that still run.
         setTimeout(() => void close(oldest[1]).catch(() => {}), 60_000).unref()
       }
       return channel
@@ -169,9 +165,7 @@ function createChannels(options: ServedOptions) {
 
 interface Listening {
   readonly channel: Channel
-  /** Aborts when the client is gone. */
   readonly signal: AbortSignal
-  /** Aborts when the server ends. */
   readonly closing: AbortController
   readonly options: ServedOptions
 }
@@ -229,7 +223,6 @@ function headOf(answer: Response): Head {
   }
 }
 
-/** Sends the answer for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
 function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many' && of !== 'subscription'

@@ -30,7 +30,7 @@ function readinessOf({ draining, opening }: HealthState): 'draining' | 'opening'
 export const healthPath = '/healthz'
 export const readyPath = '/readyz'
 
-/** Answers a probe. Anyone may send one: probes come from wherever the operator's tools are. */
+/** Answers a probe. It needs no authentication. */
 export function serveHealth(request: IncomingMessage, response: ServerResponse, state: HealthState): void {
   const status = request.url === healthPath ? 'ok' : readinessOf(state)
   const degraded = status === 'ready' ? countDegraded(state.degraded?.() ?? []) : {}
@@ -40,7 +40,7 @@ export function serveHealth(request: IncomingMessage, response: ServerResponse, 
   else refuseMethod(response, 'GET, HEAD')
 }
 
-/** Returns the number of degraded mounts by reason, and not their names, since anyone may send this request. */
+/** Returns the number of degraded mounts by reason, without their names, because the probe is public. */
 function countDegraded(mounts: readonly DegradedMount[]) {
   const degraded: Record<string, number> = {}
   for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
@@ -49,7 +49,7 @@ function countDegraded(mounts: readonly DegradedMount[]) {
 
 /** The HTTP endpoints besides MCP that accept posts. */
 export interface PostEndpoints {
-  /** Common prefix of their paths, such as `/results/`. Every request below it is authenticated first. */
+  /** Common prefix of their paths, such as `/results/`. */
   readonly under: string
   /** Returns the endpoint at a path; undefined when it does not exist, or the principal may not post there. */
   at(path: string, principal: Principal): PostEndpoint | undefined
@@ -100,7 +100,6 @@ export async function servePost(
 /** The message for a missing path, and for one that the caller may not know of. */
 export const notFoundMessage = 'Nothing is served at this path.'
 
-/** Returns the HTTP status for an error, for answers outside of MCP. */
 export function httpStatusForError(error: unknown): number {
   if (!isResourceError(error)) return 500
   switch (error.kind) {
@@ -121,8 +120,8 @@ export function httpStatusForError(error: unknown): number {
 export const metricsPath = '/metrics'
 
 /**
- * Serves metrics in the text format of Prometheus. Without authentication, only direct connections from this machine get them:
- * requests through a proxy come from elsewhere. Other connections get the answer for a missing path.
+ * Serves metrics in the text format of Prometheus. Without authentication, direct connections from this machine get them; others get the
+ * answer for a missing path.
  *
  * @param entrance Authenticates the callers. Undefined without authentication.
  * @param roles Only callers with one of these roles get the metrics. Undefined: all authenticated callers.

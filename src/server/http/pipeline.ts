@@ -23,9 +23,8 @@ interface Pipeline {
 }
 
 /**
- * Handles the requests of each connection one after the other, so the answers are in the same order. An answer that closes the
- * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
- * not read until there is room: Node itself would buffer everything.
+ * Handles the requests of each connection one after the other. An answer that closes the connection drops the requests after it. A client
+ * that sends on without waiting for answers is not read until there is room: Node itself would buffer everything.
  *
  * @param handle Must not reject.
  * @param onFirst Called with the first request of a connection.
@@ -106,7 +105,6 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
 
   return {
     take,
-    /** Returns the answer that is currently made or sent on a connection. */
     answering: (socket: Duplex): ServerResponse | undefined => lines.get(socket)?.answering,
   }
 }

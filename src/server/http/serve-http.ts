@@ -31,7 +31,6 @@ import { handleInTurn } from './pipeline.ts'
 
 export interface HttpOptions extends EndpointOptions {
   readonly host: string
-  /** Port. 0 means any free port. */
   readonly port: number
   /** Path of the MCP endpoint. Default `/mcp`. */
   readonly path?: string
@@ -43,12 +42,9 @@ export interface HttpOptions extends EndpointOptions {
   readonly degraded?: () => readonly DegradedMount[]
   /** Endpoints besides MCP that accept posts. Default none. */
   readonly postings?: PostEndpoints
-  /**
-   * Signed links to contents that are too large for an answer, below `/content/`: in the error of such a read (`data.link`), and in
-   * the metadata of a content of which only the beginning was read. False: no links. Default: links of 5 minutes.
-   */
+  /** Signed links to contents that are too large for an answer, below `/content/`. False: no links. Default: links of 5 minutes. */
   readonly contentLinks?: ContentLinkOptions | false
-  /** Pages for people, besides MCP: called for every request that passes the guard, before authentication. */
+  /** Pages for people, besides MCP: called for requests that pass the guard, before authentication. */
   readonly pages?: Pages
   /** Writes `/llms.txt` for a principal, served with the access of the MCP endpoint. Default: there is none. */
   readonly llms?: WriteLlms
@@ -64,7 +60,6 @@ export interface HttpOptions extends EndpointOptions {
 export interface HttpService {
   /** URL of the MCP endpoint, such as `http://127.0.0.1:8787/mcp`. */
   readonly url: string
-  /** Counters of handled and refused requests. */
   readonly meter: Meter
   /** Accepts no new requests, answers those in flight within the limit `drain`, and ends. */
   close(): Promise<void>
@@ -111,7 +106,6 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const { url = '' } = request
     if (url.length > limits.path) return endpoint.refusePath(request, response)
     if (url === healthPath || url === readyPath) return serveHealth(request, response, { ...options, draining })
-    // The metadata and the server card are public, for web pages of every origin.
     if (entrance.authorizer?.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
     const refusal = guard(request)
     if (refusal !== undefined) {
@@ -130,7 +124,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (!routes.has(route) && !posted) return refuse(response, 404, notFoundMessage)
     const identity = await entrance.callerOf(request, response)
     if (identity === undefined) return
-    // Compute the base of links only when a link is created, which few requests need.
+    // Compute the base of links only when a link is created.
     const caller: Caller =
       links === undefined
         ? identity
@@ -171,7 +165,6 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       throw error
     })
   }
-  // From here on requests pass the guard.
   guard = createGuard({ ...options, port: address.port })
   endpoint.resume()
 
@@ -232,9 +225,8 @@ async function servePosting(
 }
 
 /**
- * Returns the URL at which the caller reaches this server, without a final slash: `resource`, the one of its tokens or of the server
- * card, or else the one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links
- * are relative to the URL of the endpoint.
+ * Returns the URL at which the caller reaches this server, without a final slash: that of its tokens or of the server card (`resource`), or
+ * else that of its request. Empty behind a proxy, whose scheme is unknown: then links are relative to the URL of the endpoint.
  *
  * @param path The path of the endpoint.
  */
@@ -244,13 +236,11 @@ function baseUrl({ headers: { host = '' } }: IncomingMessage, resource: string |
   return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/(?<=[^/])\/[^/]*$/, '')
 }
 
-/** The answer for a page: a body, or a refusal with a message. */
 type PageAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
-/** Answers requests of people's browsers. Returns undefined for any other request. */
 type Pages = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
 function servePage(page: PageAnswer, response: ServerResponse): void {

@@ -10,7 +10,6 @@ export interface HttpSession {
   readonly id: string
   readonly owner: SessionOwner
   readonly connection: Connection
-  /** The stream for notifications, while the client holds one open. */
   stream: EventStream | undefined
   /** The notifications. Undefined for HTTP+SSE, whose one stream lasts as long as the session. */
   readonly mailbox: Mailbox | undefined
@@ -25,7 +24,6 @@ export interface SessionLimits {
   readonly replica?: string | undefined
 }
 
-/** The open sessions: found by id and owner, closed when idle. */
 export function createSessions({ maxSessions, maxPerPrincipal = maxSessions, idleTimeoutMs, replica }: SessionLimits) {
   const sessions = new Map<string, { readonly session: HttpSession; used: number }>()
 
@@ -65,10 +63,7 @@ export function createSessions({ maxSessions, maxPerPrincipal = maxSessions, idl
       sessions.set(session.id, { session, used: performance.now() })
       return session
     },
-    /**
-     * Returns the session if it belongs to this principal: a session of another principal looks like a missing one. From then on
-     * the session has the principal's current rights.
-     */
+    /** Returns the session if it belongs to this principal, which then has its current rights in the session. */
     find: (id: string, principal: Principal): HttpSession | undefined => {
       const record = sessions.get(id)
       if (record === undefined || record.session.owner.id !== principal.id) return undefined
@@ -94,10 +89,10 @@ const maxEvents = 1000
 const maxCharacters = 512 * 1024
 
 /**
- * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept,
- * so that a client that was cut off can continue after the last one that it received.
+ * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept for a
+ * client that was cut off.
  *
- * @param prefix Prefix of the ids, unique per session: ids of other sessions are unknown here.
+ * @param prefix Prefix of the ids, unique per session.
  */
 export function createMailbox(prefix: string) {
   let stream: EventStream | undefined
@@ -129,8 +124,7 @@ export function createMailbox(prefix: string) {
       })
     },
     /**
-     * Sets the client's new stream, and sends the kept notifications after `lastId`. Returns false when the client may have missed
-     * some: `lastId` is unknown, notifications after it are no longer kept, or it is missing although there were notifications.
+     * Sets the client's new stream, and sends the kept notifications after `lastId`. Returns false when the client may have missed some.
      */
     attach: (next: EventStream, lastId: string | undefined): boolean => {
       stream = next

@@ -1,9 +1,6 @@
 import { toUnicodeEscape } from '../../core/entry.ts'
 
-/**
- * Earliest and latest time that can be sent, in milliseconds since 1970: ISO 8601 writes the years 0 to 9999 without a sign, and clients
- * accept no others.
- */
+/** Earliest and latest time that can be sent, in milliseconds since 1970: ISO 8601 writes the years 0 to 9999 without a sign. */
 const [firstMs, lastMs] = [-62_167_219_200_000, 253_402_300_799_999]
 
 /** Whether a time, in milliseconds since 1970 (UTC), can be sent. */
@@ -16,10 +13,7 @@ export function formatIsoTime(time: number): string {
   return new Date(time).toISOString()
 }
 
-/**
- * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
- * that no name can forge a line or control a terminal.
- */
+/** Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped. */
 export function escapeUnprintable(text: string): string {
   return text
     .toWellFormed()

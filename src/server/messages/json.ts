@@ -31,9 +31,8 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Checks the depth, and that no object names a member twice. Of members with the same name, `JSON.parse` would keep the last. */
+/** Checks the depth, and that no object names a member twice, because `JSON.parse` would keep the last. */
 function checkStructure(text: string): void {
-  /** For each open object its names so far; undefined for an array. */
   const open: (Set<string> | undefined)[] = []
   let lastString = ''
   for (let at = 0; at < text.length; at++) {
@@ -83,10 +82,9 @@ function endOfString(text: string, start: number): number {
   return -1
 }
 
-/** Key of the bytes of a {@link BlobStream}. */
 export const blobStreamKey = Symbol('blob')
 
-/** The member `blob` of a content whose bytes are read while the answer is sent. Only `replyLong` writes it. */
+/** The member `blob` of a content whose bytes are read while the answer is sent. */
 export interface BlobStream {
   readonly [blobStreamKey]: AsyncIterable<Uint8Array>
   readonly length: number
@@ -102,7 +100,6 @@ export function isBlobStream(value: unknown): value is BlobStream {
   return typeof value === 'object' && value !== null && blobStreamKey in value
 }
 
-/** Returns the length of bytes in base64. */
 export function base64Length(bytes: number): number {
   return 4 * Math.ceil(bytes / 3)
 }
@@ -110,14 +107,12 @@ export function base64Length(bytes: number): number {
 /** Length of a string, in characters, that takes about a millisecond to write. */
 export const longTextLength = 512 * 1024
 
-/** The parts of a message around its {@link BlobStream}. */
 export interface StreamedMessage {
   readonly head: string
   readonly blob: BlobStream
   readonly tail: string
 }
 
-/** Returns the parts of a message whose content is a stream. */
 export function streamedMessage(message: unknown): StreamedMessage {
   const { result } = message as { readonly result: { readonly contents: readonly [{ readonly blob: BlobStream }] } }
   const [content] = result.contents
@@ -157,7 +152,7 @@ const lineEnds = ['\u0085', '\u2028', '\u2029']
 
 export function escapeLineEnds(json: string): string {
   let escaped = json
-  // Each of these searches is far cheaper than a regular expression, and they rarely find anything.
+  // These searches are cheaper than a regular expression.
   for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, toUnicodeEscape(end))
   return escaped
 }

@@ -18,7 +18,7 @@ export type Response =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: Readonly<Record<string, unknown>> }
   | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
 
-/** A URL for the bytes of one resource. It is a secret: everyone who has it can read the resource until it expires. */
+/** A URL for the bytes of one resource. It is a secret until it expires. */
 export interface ContentLink {
   readonly href: string
   /** Time at which it expires (ISO 8601). */
@@ -49,7 +49,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, except the id. */
+/** Classifies one message (not a batch). It does not check methods or their params. */
 export function classifyMessage(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
     isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: errorAnswer(id, { code, message }) }
@@ -90,8 +90,8 @@ function isId(value: unknown): value is RequestId {
 }
 
 /**
- * Formats a message. An answer longer than `limit` bytes becomes an error that explains how to read less; one that cannot be
- * written at all, such as a source's metadata that is nested too deeply, an internal error.
+ * Formats a message. An answer longer than `limit` bytes becomes an error that explains how to read less; one that cannot be written, such
+ * as metadata that is nested too deeply, an internal error.
  *
  * @param linkOf Returns a link to the whole content, for the error of an answer that is too long.
  */
@@ -121,12 +121,10 @@ export function isStreamed(message: unknown): boolean {
 
 type LinkOf = () => ContentLink | undefined
 
-/** Returns the key of an id in a map: `1` and `"1"` differ. */
 export function idKey(id: RequestId): string {
   return `${typeof id} ${id}`
 }
 
-/** The params of a request, unchecked. */
 export type Params = Readonly<Record<string, unknown>>
 
 /** @throws ResourceError `invalid` for a value that is not a string. The message repeats nothing of the request. */
@@ -164,7 +162,6 @@ export function filledVariables(context: unknown): ReadonlyMap<string, string> {
   return stringsIn(args, 'context.arguments', 8192)
 }
 
-/** An error of JSON-RPC. */
 export interface WireError {
   readonly code: number
   readonly message: string
@@ -189,7 +186,7 @@ export function invalidParams(message: string): WireError {
   return { code: wireErrorCodes.invalidParams, message }
 }
 
-/** An error with a code of JSON-RPC or MCP. The client gets it unchanged, except that a long message is cut. */
+/** An error with a code of JSON-RPC or MCP. The client gets it, with a long message cut. */
 export class ProtocolError extends Error {
   readonly code: number
   readonly data: Readonly<Record<string, unknown>> | undefined
@@ -202,15 +199,14 @@ export class ProtocolError extends Error {
   }
 }
 
-/** Maximum length of a URI that an error repeats, in characters. */
 const maxEcho = 1024
 
-/** The message for missing and denied resources, and for nothing else. */
+/** The message for missing and denied resources. */
 const notFoundMessage = 'Resource not found'
 
 /**
- * Converts any failure to its form for clients (error firewall). Missing and denied give the same bytes; for `unavailable`,
- * `internal` and errors other than {@link ResourceError}, the client gets a fixed sentence, and only the log has the details.
+ * Converts a failure to its form for clients. Missing and denied give the same bytes; for `unavailable`, `internal` and errors other than
+ * {@link ResourceError}, the client gets a fixed sentence, and the log has the details.
  */
 export function errorToWire(error: unknown, revision: Revision, uri: string | undefined, log: Log): WireError {
   if (!(error instanceof ResourceError)) {
@@ -242,7 +238,6 @@ export function errorToWire(error: unknown, revision: Revision, uri: string | un
   }
 }
 
-/** Returns the seconds until a retry, if they are known. No other detail of such an error is sent. */
 function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly retryAfter?: number } {
   return typeof retryAfter === 'number' ? { retryAfter } : {}
 }
@@ -250,7 +245,6 @@ function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly ret
 /** Maximum length of the message of a {@link ProtocolError}, in characters. */
 const maxMessageLength = 500
 
-/** Converts a {@link ProtocolError} to its form for clients, with a message of limited length. */
 export function protocolErrorToWire({ code, message, data }: ProtocolError): WireError {
   const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
   return { code, message: short, ...(isObject(data) ? { data } : {}) }
@@ -274,7 +268,6 @@ export function isRevision(text: unknown): text is Revision {
   return (revisions as readonly unknown[]).includes(text)
 }
 
-/** Whether a revision is at least as new as another. Revisions are dates. */
 export function isAtLeast(revision: Revision, first: Revision): boolean {
   return revision >= first
 }
@@ -297,7 +290,6 @@ export const protocolKeys = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
-/** The name of the Events extension (SEP-3415). */
 export const eventsExtension = 'io.modelcontextprotocol/events'
 
 /** The levels of a log message, least severe first (RFC 5424, section 6.2.1). */

@@ -3,11 +3,8 @@ import { blobStreamKey, isBlobStream } from '../messages/json.ts'
 import { isObject, protocolKeys, type Request, type Response, revisions } from '../messages/messages.ts'
 
 /**
- * Removes known secrets from an answer, as its last step: from results and errors, texts, names, metadata, and the bytes of
- * blobs, which stay base64.
- *
- * Values that the client itself has sent stay unchanged (its id, its URI, its progress token): a client that guesses learns
- * nothing from them. Of notifications, only those of progress and log messages contain anything else: the channel passes them as results.
+ * Removes known secrets from an answer, as its last step: from results and errors, texts, names, metadata, and the bytes of blobs. The
+ * client's own id, URI and progress token stay unchanged.
  */
 export type AnswerScrubber = (response: Response, request: Request) => Response
 
@@ -21,10 +18,7 @@ export function createAnswerScrubber(scrubber: Scrubber | undefined): AnswerScru
   }
 }
 
-/**
- * Values with a meaning in the protocol, and the default name of a server. A secret that equals one of them cannot be told apart.
- * The first answer of most servers contains nothing else, so it need not wait for a search for secrets.
- */
+/** Values with a meaning in the protocol, and the default name of a server. A secret that equals one of them cannot be told apart. */
 const protocolWords: ReadonlySet<string> = new Set([
   ...['2.0', 'complete', 'private', 'public', 'user', 'assistant', 'hikidashi'],
   ...revisions,
@@ -43,7 +37,7 @@ function ownWordsOf({ id, params = {} }: Request): (text: string) => boolean {
 /** Maximum depth of the search. Deeper values are removed as a whole. */
 const maxDepth = 100
 
-/** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
+/** Creates a function that cleans a JSON value, given the key that it belongs to. */
 function createClean({ scrub, scrubBytes, stream }: Scrubber, isOwn: (text: string) => boolean) {
   async function* cleaned(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const scrubbed = stream()
@@ -72,7 +66,7 @@ function createClean({ scrub, scrubBytes, stream }: Scrubber, isOwn: (text: stri
     if (isBlobStream(value)) return { ...value, [blobStreamKey]: cleaned(value[blobStreamKey]) }
     return Array.isArray(value) ? cleanItems(value, key, depth, isMeta) : cleanMembers(value, depth, isMeta)
   }
-  // Most answers contain no secret: arrays and objects are copied from the first value on that changes.
+  // Arrays and objects are copied from the first value on that changes, because most answers contain no secret.
   const cleanItems = (items: readonly unknown[], key: string, depth: number, isMeta: boolean): readonly unknown[] => {
     let copy: unknown[] | undefined
     for (let at = 0; at < items.length; at++) {

@@ -39,19 +39,17 @@ import {
 /** The description of a server, and its additional methods. */
 export interface ServerDescription extends ServerInfo {
   readonly instructions?: string
-  /** Settings of events (2026-07-28). */
   readonly events?: EventOptions
   /** Whether the draft of resource operations is served: `resources/stat`, and refusals of writes (2026-07-28). */
   readonly resourceOperations?: boolean
   /**
-   * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
-   * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
-   * unchanged; any other error becomes a fixed answer, as everywhere.
+   * Methods besides those of resources, by name, such as `prompts/get`. They replace the server's own methods, except that
+   * `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent unchanged; any other error becomes a fixed
+   * answer.
    */
   readonly methods?: Readonly<Record<string, ExtraMethod>>
 }
 
-/** The methods of events. The first call loads them. */
 function eventMethods(options: EventOptions): Readonly<Record<string, Method>> {
   return Object.fromEntries(
     eventMethodNames.map((name): [string, Method] => [
@@ -80,7 +78,7 @@ function capabilitiesOf(view: View, { events = {}, resourceOperations }: ServerD
 }
 
 /**
- * Binds a view to the methods that a channel serves, in every revision. It holds no state between requests.
+ * Binds a view to the methods that a channel serves, in every revision.
  *
  * @param subscription The subscription of the one client of a pipe or session, in the revisions that have sessions.
  */
@@ -129,8 +127,8 @@ function watchingOf(
       const { params, signal, view } = call
       const uri = requiredString(params, 'uri')
       const honoured = await subscription.add([uri], { signal })
-      // Either the source reports no changes, or the resource cannot be read. This read throws in the second case only: in the first one
-      // the subscription succeeds, although nothing is ever sent.
+      // Either the source reports no changes, or the resource cannot be read. This read throws in the second case; in the first one the
+      // subscription succeeds, although nothing is sent.
       if (honoured.length === 0 && (await appAt(uri, toolbox, call)) === undefined)
         await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
       return {}
@@ -145,7 +143,6 @@ function watchingOf(
 const readMethod: Method = async ({ params, revision, view, signal, pass, linkFor, sending }) => {
   const uri = requiredString(params, 'uri')
   const { room, turn } = pass
-  /** Reads a large content in parts, while they are sent. */
   const large: ReadOptions['large'] =
     sending &&
     (async (size, readPart) => {
@@ -166,7 +163,6 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
   }
 }
 
-/** The page of a list that a request wants. */
 const pageIn = (params: Params) => defined({ cursor: optionalString(params, 'cursor') })
 
 const directoryMethod: Method = async ({ params, revision, signal, view }) => {
@@ -250,7 +246,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
     const skill = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
-    // The extension requires this code in every revision. The answers for an absent skill and a denied one are identical.
+    // The extension requires this code in every revision.
     if (skill === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served at this URI')
     return { skill: skill.skill, ...cacheHintFields(skill.cache, revision) }
   },
@@ -262,10 +258,8 @@ function withPlainDirectories(page: Page<Resource>): Page<Resource> {
   return { ...page, items: page.items.map((one) => (isDirectory(one) ? { ...one, uri: one.uri.slice(0, -1) } : one)) }
 }
 
-/** Maximum length of an argument of a prompt, in characters. */
 const maxArgument = 65_536
 
-/** The methods for prompts. For a view without prompts the list is empty. */
 const promptMethods: Readonly<Record<string, Method>> = {
   'prompts/list': async ({ params, revision, signal, view: { prompts } }) => {
     const query = pageIn(params)
@@ -281,7 +275,6 @@ const promptMethods: Readonly<Record<string, Method>> = {
   },
 }
 
-/** Completes an argument of a prompt. */
 async function completePrompt({ prompts }: View, request: PromptCompletionRequest, signal: AbortSignal) {
   if (prompts === undefined) throw unknownPrompt()
   return completionToWire(await prompts.complete(request, { signal }))

@@ -45,9 +45,9 @@ import { type HeadersFault, type Method, type MethodCall, withProgress } from '.
 export type Era = 'modern' | 'legacy'
 
 export interface RequestOptions {
-  /** Aborting it cancels the request, which then has no answer. The channel aborts it when the request times out. */
+  /** Aborting it cancels the request, which then has no answer. */
   readonly cancel?: AbortController
-  /** Receives the notifications of this request (progress, logs), all of them before its answer. */
+  /** Receives the notifications of this request (progress, logs) before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined
   /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: TaskHandle | undefined
@@ -63,20 +63,15 @@ export interface RequestOptions {
   readonly caller?: Caller | undefined
 }
 
-/**
- * The protocol for one principal, or for one long-lived client: it turns each request into its answer, with the same id. It keeps
- * no state between requests except the result of `initialize`, so any number of requests may run at once, even from several
- * clients if their requests are independent (2026-07-28).
- */
+/** The protocol for one principal, or for one long-lived client: it turns each request into its answer, with the same id. */
 export interface Channel {
   /** Answers a request; undefined when it was cancelled. It never rejects. */
   request(message: Request, options?: RequestOptions): Promise<Response | undefined>
   /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
-  /** Settings of events. */
   readonly events: EventOptions
-  /** Removes known secrets from an answer that was made elsewhere, in the same way as from the channel's own answers. */
+  /** Removes known secrets from an answer that was made elsewhere. */
   readonly scrubAnswer: AnswerScrubber
   /** The revision that `initialize` negotiated; 2026-07-28 on a modern channel. */
   readonly revision: Revision | undefined
@@ -86,13 +81,10 @@ export interface Channel {
   close(): Promise<void>
 }
 
-/** The methods and the introduction of a server. */
 export interface ServedMethods extends Introduction {
-  /** Settings of events. Default: none. */
   readonly events?: EventOptions
-  /** The methods by name, without those of the protocol itself (`initialize`, `ping`, `server/discover`). */
   readonly methods: ReadonlyMap<string, Method>
-  /** Called once, when the client has sent `notifications/initialized`. Before that it must get no notifications. */
+  /** Called when the client has sent `notifications/initialized`. Before that it must get no notifications. */
   readonly onInitialized?: () => void
 }
 
@@ -113,13 +105,12 @@ interface ChannelOptions {
   readonly retell?: () => void
 }
 
-/** Methods that can take long. With a progress token, their requests send progress notifications. */
 const lengthy = new Set([
   ...['resources/list', 'resources/read', 'resources/directory/read'],
   ...['skills/list', 'skills/get', 'prompts/get', 'tools/call'],
 ])
 
-/** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
+/** Methods that 2026-07-28 has removed. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
 /** Methods of the Events extension, which only 2026-07-28 has. */
@@ -195,7 +186,7 @@ export function openChannel(servedMethods: ServedMethods, options: ChannelOption
       return { jsonrpc: '2.0', id, result: withRequiredMembers(name, result, spoken, servedMethods.server) }
     } catch (error) {
       if (signal.aborted) {
-        // The request was cancelled or has timed out, so nobody gets this answer. A time-out is logged where it happens.
+        // The request was cancelled or has timed out, so nobody gets this answer.
         log('debug', 'a cancelled request ended with an error', { error })
         return errorAnswer(id, timedOut)
       }
@@ -263,7 +254,7 @@ function introduce(
   return { ...methods, instructions: texts.length === 0 ? methods.instructions : texts.join('\n\n') }
 }
 
-/** Removes known secrets from texts that a source reports while it works. Other notifications have only what the client itself has sent. */
+/** Removes known secrets from texts that a source reports while it works. */
 function scrubNotification(
   scrubAnswer: ChannelOptions['scrubAnswer'],
   notification: Notification,
@@ -276,10 +267,9 @@ function scrubNotification(
   return 'result' in clean ? { ...notification, params: clean.result } : notification
 }
 
-/** Names of tools and prompts that a span shows. Clients may send any other. */
+/** Names of tools and prompts that a span shows. */
 const shownName = /^[\w./ -]{1,64}$/
 
-/** Runs a request in a span, as the conventions of OpenTelemetry for MCP have it. URIs are left out: they may hold secrets. */
 function tracedRequest(
   { id, method, params = {} }: Request,
   answer: Method,
@@ -300,7 +290,6 @@ function tracedRequest(
   })
 }
 
-/** Whether the progress token of a request is valid (basic/utilities/progress). */
 function isProgressToken(token: unknown): boolean {
   return typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
 }

@@ -65,21 +65,17 @@ interface ServerFacts {
   readonly name: string
   readonly version: string
   readonly log: Log
-  /** The share of the gate that the requests use. */
   readonly share?: string
   /** The revisions that the transport serves. Default all. */
   readonly offered?: readonly Revision[]
 }
 
 /**
- * A long-lived client: a pipe, or a session. Each message shows by itself which kind of revision it belongs to. So a client may probe with
- * one kind and continue with the other, and no state of the probe is kept.
+ * A long-lived client: a pipe, or a session. Each message shows by itself which kind of revision it belongs to, so a client may probe with
+ * one kind and continue with the other.
  */
 export type Connection = ReturnType<typeof createConnection>
 
-/**
- * @param open Opens the channel of an era; called once for each era that is needed, and again after a failure.
- */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
   gate: Gate,
@@ -177,7 +173,6 @@ export function createConnection(
       Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
     /** Ends the streams of changes, each with its result; other requests continue. */
     drain: () => closing.abort(),
-    /** Notifies the client again about everything that it listens to. */
     retell: () => {
       for (const channel of channels.all()) void channel.then((open) => open.retell())
     },
@@ -189,11 +184,9 @@ export function createConnection(
     get pending(): number {
       return inFlight.size
     },
-    /** Number of open streams of changes. They count as pending, because they get their answer at their end. */
     get listening(): number {
       return listening
     },
-    /** Cancels all requests without an answer. */
     close: async () => {
       for (const request of inFlight.values()) request.abort()
       await Promise.allSettled(channels.all().map(async (channel) => (await channel).close()))
@@ -201,7 +194,6 @@ export function createConnection(
   }
 }
 
-/** Opens the channel of an era at its first message. */
 function createChannels(open: (era: 'modern' | 'legacy') => Promise<Channel>) {
   const channels = new Map<string, Promise<Channel>>()
   return {
@@ -219,7 +211,6 @@ function createChannels(open: (era: 'modern' | 'legacy') => Promise<Channel>) {
   }
 }
 
-/** Answers a request in its turn, or at once if its method is immediate. */
 async function answerOn(
   channel: Channel,
   {
@@ -264,14 +255,14 @@ async function answerStreaming(
   const answered = channel.scrubAnswer(response, request)
   if ('error' in response || deliver === undefined) return answered
   await deliver(answered)
-  // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
-  // follow the result: before it, a client would take it for the loss of the stream.
+  // A pipe also gets this notification at the end of a stream, after the result: before it, a client would take it for the loss of the
+  // stream.
   const params = { requestId: request.id }
   await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
   return undefined
 }
 
-/** Answers the messages of a batch at once. Answers beyond the total length of a batch are replaced by errors. */
+/** Answers the messages of a batch. Answers beyond the total length of a batch are replaced by errors. */
 async function answerBatch(
   values: readonly unknown[],
   answerOne: (value: unknown) => Promise<Response | undefined>,

@@ -19,7 +19,6 @@ import {
   wireErrorCodes,
 } from '../messages/messages.ts'
 
-/** The result of a method: the member `result` of a JSON-RPC response. */
 export type MethodResult = Record<string, unknown>
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28), unchecked; undefined in older messages. */
@@ -75,7 +74,7 @@ export interface Introduction {
   readonly instructions?: string | undefined
 }
 
-/** The facts from `initialize` that a server keeps for as long as the client stays. */
+/** The facts from `initialize` that a server keeps. */
 export interface Handshake {
   readonly revision: Revision
   readonly client: ClientName
@@ -96,9 +95,8 @@ export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Pa
 }
 
 /**
- * Negotiates a revision: the requested one, or else the newest that begins with `initialize`. 2026-07-28 is never negotiated
- * here, since its clients do not call `initialize`. Only the name and version of the client are kept: the server sends no
- * requests to clients, so it needs none of their capabilities, and a session must not hold a megabyte of them.
+ * Negotiates a revision: the requested one, or else the newest that begins with `initialize`. Only the name and version of the client are
+ * kept.
  */
 export function negotiateHandshake({ protocolVersion, clientInfo }: Params): Handshake {
   const { name, version } = isObject(clientInfo) ? clientInfo : {}
@@ -145,13 +143,8 @@ function unsupported(requested: string, offered: readonly Revision[] = revisions
   }
 }
 
-/**
- * Methods that are answered from the configuration alone, without any mount. They run outside of the gate, so they do not wait for requests
- * that a slow mount keeps in every slot.
- */
 export const immediateMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping'])
 
-/** Name and version of the server, as `initialize` and `_meta` contain them. */
 export interface ServerInfo {
   readonly name: string
   readonly version: string
@@ -171,9 +164,8 @@ const cacheable = new Set([
 ])
 
 /**
- * Adds the members to a result that 2026-07-28 requires: `resultType`, the server's name in `_meta`, and on a cacheable result
- * `ttlMs` and `cacheScope`, which are 0 and `private` unless the method has set them. Results of older revisions have none of
- * these members, and stay unchanged.
+ * Adds the members to a result that 2026-07-28 requires: `resultType`, the server's name in `_meta`, and on a cacheable result `ttlMs` and
+ * `cacheScope`, which are 0 and `private` unless the method has set them. Results of older revisions stay unchanged.
  */
 export function withRequiredMembers(
   method: string,
@@ -192,13 +184,11 @@ export function withRequiredMembers(
 
 /** A catalog that may still be opening. */
 export interface OpeningCatalog {
-  /** The open catalog; undefined until it is open. */
   readonly opened: unknown
   /** Waits until the catalog is open. Throws ResourceError `unavailable` when it could not be opened. */
   whenOpen(signal?: AbortSignal): Promise<unknown>
 }
 
-/** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
 export function untilReadyFor(opening: OpeningCatalog, method: string): Promise<unknown> | undefined {
   if (opening.opened !== undefined || immediateMethods.has(method)) return undefined
   return opening.whenOpen()

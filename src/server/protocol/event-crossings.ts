@@ -6,7 +6,6 @@ import type { JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangeReader, View } from '../../core/view.ts'
 import type { EventReader, Occurrence } from './event-reader.ts'
 
-/** The series of a subscription, and the threshold. */
 export interface CrossingFilter {
   /** URI of series or of a query, without a time. */
   readonly uri: string
@@ -23,7 +22,7 @@ const baselineSeconds = 600
 const keyLength = 6
 const maxKeys = 200
 
-/** The state of an evaluation. Clients get it as a part of the position, so it contains only what they were told or can read. */
+/** The state of an evaluation. Clients get it as a part of the position. */
 interface Evaluated {
   /** Time of the last evaluated points, in seconds since 1970. */
   readonly at: number
@@ -67,7 +66,7 @@ export function findCrossings(
     if (!isBeyond(point.value)) continue
     if (isNew && crossings.length === limit)
       return { crossings, after: crossings.at(-1)?.after ?? { at, beyond: keys, isBehind: true } }
-    // Add the key at the end: when there are too many, the keys that were added longest ago are dropped.
+    // Add the key at the end, because the keys that were added longest ago are dropped first.
     beyond.add(point.key)
     if (isNew) crossings.push({ point, after: { at: position, beyond: [...beyond].slice(-maxKeys), isBehind: true } })
   }
@@ -76,7 +75,6 @@ export function findCrossings(
 
 /** Reads crossings: evaluates the samples of series whenever their source has reported new ones. */
 export function createCrossingReader(view: View, reader: ChangeReader, { uri, isBeyond }: CrossingFilter): EventReader {
-  /** Evaluates the samples after a state, as many as one read has. */
   const evaluate = async (state: Evaluated, limit: number, read: typeof readSeries, { signal }: CallOptions) => {
     const now = Date.now() / 1000
     const second = Math.floor(now)
@@ -116,8 +114,7 @@ export function createCrossingReader(view: View, reader: ChangeReader, { uri, is
   return {
     follow: reader.follow,
     now: async (options = {}) => {
-      // Get the position of the changes before the samples are read: a sample that arrives in between is evaluated twice. In the other
-      // order it would be lost.
+      // The position of the changes comes first: a sample that arrives in between is evaluated twice. In the other order it would be lost.
       const position = await reader.now(options)
       return positionOf(position, await begin(options))
     },
@@ -202,7 +199,6 @@ function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readon
   })
 }
 
-/** Separates the position of the change log from the state, and the parts of the state. */
 const separator = '~'
 
 function positionOf(position: string, { at, beyond, isBehind }: Evaluated): string {

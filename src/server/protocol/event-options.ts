@@ -6,7 +6,7 @@ import type { Method } from './method.ts'
 
 /**
  * The form of the extension that clients speak. `sep`: that of SEP-3415. `sketch`: that of its earlier sketch, which ChatGPT and older
- * clients speak. They differ in the codes of errors, in the declaration and in the ids of webhook messages.
+ * clients speak.
  */
 export type EventDialect = 'sep' | 'sketch'
 

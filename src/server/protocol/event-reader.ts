@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangePage, ChangePageQuery, ChangeReader } from '../../core/view.ts'
 
-/** One event, as it is delivered to a client. */
 export interface Occurrence {
   /** Stable id. Events of one change have the same id, whichever way they are delivered. */
   readonly id: string

@@ -26,14 +26,13 @@ import { closingError, type StreamOptions } from './listen.ts'
 
 /** Time without an event after which a heartbeat is sent, in milliseconds. */
 const heartbeatMs = 15_000
-/** Maximum number of events that are read at once. */
 const limit = 100
 
 type Send = (kind: 'active' | 'event' | 'heartbeat' | 'error' | 'terminated', params: object) => Promise<void>
 
 /**
- * Serves one `events/stream` (SEP-3415) until it ends: first the confirmation with the position, then each event, and a heartbeat with
- * the position when there is none. An invalid subscription is answered by an error, and opens no stream.
+ * Serves one `events/stream` (SEP-3415) until it ends: first the confirmation with the position, then each event, and a heartbeat with the
+ * position when there is none. An invalid subscription is answered by an error.
  */
 export async function streamEvents(request: Request, options: StreamOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log, events } = options
@@ -90,7 +89,6 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
 interface Sending {
   readonly asked: RequestedSubscription
   readonly reader: EventReader
-  /** The position from which on events are sent. */
   readonly position: string
   readonly send: Send
   /** Set when there may be more events. */

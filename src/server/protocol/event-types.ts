@@ -7,7 +7,6 @@ import { termsIn } from '../../text/analyser.ts'
 import { checkSeriesUri, createCrossingReader } from './event-crossings.ts'
 import type { EventReader, Occurrence } from './event-reader.ts'
 
-/** A type of events, as `events/list` describes it. */
 export interface EventType {
   readonly name: string
   readonly description: string
@@ -88,7 +87,7 @@ const searchMatched: EventType = {
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async (change, { signal }) => {
       const { uri, listed } = change
-      // Anything in a directory may have changed: whether it matches is not known.
+      // Anything in a directory may have changed.
       if (uri.endsWith('/')) return 'unknown'
       const terms = await termsAt(view, change, signal)
       return queryTerms.every((term) => terms.has(term)) ? { uri, listed } : undefined
@@ -128,7 +127,7 @@ const crossed: EventType = {
 /** Maximum length of a query, in characters. */
 const maxQuery = 1000
 
-/** The terms of texts that were read lately, by view and id of the change: many subscriptions ask for the same text. */
+/** The terms of texts that were read lately, by view and id of the change. */
 const termsOfViews = new WeakMap<View, ReturnType<typeof createLruCache<ReadonlySet<string>>>>()
 const maxTerms = 200_000
 

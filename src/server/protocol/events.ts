@@ -7,7 +7,6 @@ import type { Occurrence } from './event-reader.ts'
 import { type EventType, eventTypes } from './event-types.ts'
 import type { Method } from './method.ts'
 
-/** The codes of errors of the extension. */
 const errorCodes = {
   sep: { notFound: -32023, forbidden: -32024, exhausted: -32025, unsupported: -32026, callback: -32027 },
   sketch: { notFound: -32011, forbidden: -32012, exhausted: -32013, unsupported: -32014, callback: -32015 },
@@ -35,7 +34,6 @@ const nextPollMs = 5000
 /** Maximum age that a client can name, in milliseconds. */
 const longestAgeMs = Number.MAX_SAFE_INTEGER
 
-/** A subscription in the params of a request. */
 export interface RequestedSubscription {
   readonly type: EventType
   readonly given: JsonObject
@@ -75,12 +73,10 @@ function readIntegerParam(params: Params, name: string, least: number, most: num
   return Math.min(Number(value), most)
 }
 
-/** An occurrence as clients get it. */
 export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
   return { eventId: id, name, timestamp: new Date(time).toISOString(), data }
 }
 
-/** Returns the methods of the extension that have one answer, unlike `events/stream`. */
 export function createEventMethods({
   dialect = 'sep',
   webhooks,

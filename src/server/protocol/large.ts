@@ -10,7 +10,6 @@ import { errorAnswer, ProtocolError, type Response, wireErrorCodes } from '../me
 
 /** How a transport sends an answer that is read while it is sent. */
 export interface AnswerSender {
-  /** Aborts when the client is gone. */
   readonly signal: AbortSignal
   readonly gate: Gate
   readonly share: string | undefined
@@ -22,10 +21,10 @@ export interface AnswerSender {
 const streamedBytes = 8 * 1024 * 1024
 
 /**
- * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before.
- * Access, version and length are checked for each part.
+ * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before. Access,
+ * version and length are checked for each part.
  *
- * @returns Undefined for a text, a URI with parameters, a source without parts, and a smaller content: they are read as a whole.
+ * @returns Undefined for a content that is read as a whole.
  */
 export async function openLarge(
   uri: string,
@@ -113,8 +112,8 @@ export async function collectAnswer(answer: Response): Promise<Response> {
 }
 
 /**
- * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large and its first part can
- * be read. A URI with parameters asks for a part or another reading, of which there is no link.
+ * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large and its first part can be
+ * read.
  */
 export async function addLinkToError(
   error: unknown,
@@ -134,8 +133,8 @@ export async function addLinkToError(
 }
 
 /**
- * Adds the link to the metadata of a content of which only the beginning was read. A link of the source itself, such as a signed URL
- * of a bucket, stays. The answer then holds for one principal alone.
+ * Adds the link to the metadata of a content of which only the beginning was read. A link of the source itself stays. The answer then holds
+ * for one principal alone.
  */
 export function addLinkToResult(result: ReadResult, uri: string, linkFor: LinkFor): ReadResult {
   const [content, ...others] = result.contents

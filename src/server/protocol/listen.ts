@@ -17,15 +17,11 @@ import {
 } from '../messages/messages.ts'
 import type { EventOptions } from './event-options.ts'
 
-/** Options of a request that is answered by a stream of notifications. */
 export interface StreamOptions {
   readonly view: View
-  /** Settings of events. */
   readonly events: EventOptions
   readonly server: { readonly name: string; readonly version: string }
-  /** Writes one message on the stream; resolves when there is room for the next. */
   readonly write: (message: Notification) => Promise<void>
-  /** Aborts when the client has cancelled, or is gone. */
   readonly signal: AbortSignal
   /** Aborts when the service ends: then the stream gets its result. */
   readonly closing: AbortSignal
@@ -35,18 +31,17 @@ export interface StreamOptions {
 const idKey = protocolKeys.subscriptionId
 
 /**
- * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
- *
- * First every URI is checked and listened to, then the subscription is acknowledged, and only then notifications are sent, also of
- * changes in between. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
- * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
+ * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends. First the URIs are checked and listened to,
+ * then the subscription is acknowledged, and then notifications are sent, also of changes in between. The acknowledgement names the
+ * accepted URIs. The answer is the result when the service ends, an error when nothing was acknowledged, and undefined when the client is
+ * gone or too slow.
  */
 export async function serveListenRequest(request: Request, options: StreamOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log } = options
   const over = new AbortController()
   const end = () => over.abort()
   const outbox = createOutbox(write, end, request.id)
-  // Do not use `AbortSignal.any` here: the signal of the service lives long, and would keep a reference to every stream.
+  // `AbortSignal.any` would keep a reference to each stream in the long-lived signal of the service.
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()
@@ -86,7 +81,6 @@ export async function serveListenRequest(request: Request, options: StreamOption
   }
 }
 
-/** The error for a stream that cannot be opened because the server is shutting down. */
 export const closingError: WireError = {
   code: wireErrorCodes.internal,
   message: 'The server is shutting down. Try again later.',
@@ -117,8 +111,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The notifications that a client has not received yet. Repeated changes of one resource are joined, however slow the client is.
- * The queue is bounded, and a client that exceeds it is disconnected.
+ * The notifications that a client has not received yet. Repeated changes of one resource are joined. A client that exceeds the queue is
+ * disconnected.
  */
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -127,7 +121,7 @@ const maxWaiting = 1024 * 1024
 
 /**
  * @param write Writes one notification; resolves when there is room for the next. Rejects when the client is gone.
- * @param onLost Called once when the client is gone or too slow; nothing more is written.
+ * @param onLost Called once when the client is gone or too slow.
  * @param subscriptionId Id of the client's `subscriptions/listen` (2026-07-28).
  */
 export function createOutbox(
@@ -152,7 +146,7 @@ export function createOutbox(
 
   const next = (): Notification | undefined => {
     const params = subscriptionId === undefined ? {} : { params: meta }
-    // Remove a list before it is written: a change from now on needs another notification.
+    // A list is removed before it is written, because a change from now on needs another notification.
     for (const list of lists) {
       lists.delete(list)
       return { jsonrpc: '2.0', method: `notifications/${list}/list_changed`, ...params }
@@ -191,7 +185,6 @@ export function createOutbox(
       if (writing && waiting > maxWaiting) lose()
       else void drain()
     },
-    /** Removes a waiting notification: the client has unsubscribed from the resource. */
     drop: (uri: string) => {
       if (uris.delete(uri)) waiting -= uri.length
     },

@@ -24,11 +24,8 @@ export interface MethodCall {
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool, which they repeat. Undefined when the transport has no headers. */
   readonly headersFault?: HeadersFault | undefined
-  /** The authenticated caller. Undefined when the transport does not authenticate. */
   readonly caller?: Caller | undefined
-  /** The name that the client declares. */
   readonly client: ClientName | undefined
-  /** The view for this client. */
   readonly view: View
   /** Sends a notification on the stream of this request. It does nothing after the request has ended. */
   readonly notify: (notification: Notification) => void
@@ -38,13 +35,11 @@ export interface MethodCall {
   readonly log: (level: LogLevel, data: unknown) => void
 }
 
-/** Returns what is wrong with the headers that repeat arguments of a tool. */
 export type HeadersFault = (inputSchema: JsonObject, given: JsonObject) => WireError | undefined
 
 /** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
 export type Method = (call: MethodCall) => Promise<MethodResult>
 
-/** A method of an embedding program, besides those of resources. */
 export type ExtraMethod = (params: Params, call: MethodCall) => Promise<MethodResult>
 
 /** Time from the start to the first notification, and from one notification to the next, in milliseconds. */
@@ -56,8 +51,7 @@ const maxMessageLength = 500
 
 /**
  * Wraps a method so that it sends `notifications/progress` once a second while it runs, if the request has a progress token
- * (basic/utilities/progress). `progress` counts the seconds, so it always grows; the total is unknown. When the method reports
- * progress of its own, that is sent instead, on top of the seconds counted so far.
+ * (basic/utilities/progress). `progress` counts the seconds, so it always grows. Progress that the method itself reports is sent instead.
  */
 export function withProgress(method: Method): Method {
   return async (call) => {
@@ -92,9 +86,7 @@ function isToken(token: unknown): token is string | number {
   return (typeof token === 'string' && token.length <= maxTokenLength) || typeof token === 'number'
 }
 
-/** The tools and the view that a client gets. */
 export interface ClientProfile {
-  /** Whether the client gets the reading tools, for hosts in which a model does not list, read and search resources by itself. */
   readonly tools: boolean
   /** The tools `search` and `fetch`, as ChatGPT connectors require them. */
   readonly chatgpt?: true
@@ -108,11 +100,8 @@ interface Giving {
   readonly profileOf: (client: ClientName | undefined) => ClientProfile
   readonly principal: Principal
   readonly whole: View
-  /** Wraps the view of a profile in the same way as the whole view. */
   readonly wrap: (view: View) => View
-  /** Returns further tools for clients with the reading tools. */
   readonly readingTools?: (view: View) => readonly Tool[]
-  /** The explorer as an app, for clients with the reading tools. */
   readonly explorerApp?: ToolApp
 }
 
@@ -121,7 +110,7 @@ interface Profiled {
   readonly tools: readonly Tool[]
 }
 
-/** The views, tools and notes for the clients of one principal, each by its profile. */
+/** The views, tools and notes for the clients of one principal, by profile. */
 export function createClientOffers({
   profileOf,
   principal,

@@ -10,12 +10,6 @@ import type { MethodResult } from './envelope.ts'
 import type { Method, MethodCall } from './method.ts'
 import { cacheHintFields, resourceToWire } from './wire.ts'
 
-/**
- * The draft of the Files working group: facts and version of a resource without its content, and operations that no resource here supports.
- * It exists on 2026-07-28 only.
- */
-
-/** The provisional code of an operation that is not supported for a URI. */
 const notSupportedCode = -32011
 
 /** The methods of the draft: `resources/stat`, and those that change resources, which are always refused. */

@@ -18,7 +18,6 @@ import type { ClientName } from './envelope.ts'
 import type { Method, MethodCall } from './method.ts'
 import { embeddedToWire, loadableIcons, readToWire, resourceToWire, unavailableMountFields } from './wire.ts'
 
-/** The current tools of one principal: its roles may change. */
 export interface Toolbox {
   readonly principal: Principal
   /**
@@ -30,7 +29,7 @@ export interface Toolbox {
 
 type Wire = Record<string, unknown>
 
-/** Names that are reserved for tools of this server: no tool of another server gets one of them. */
+/** Names that no tool of another server gets. */
 export const ownToolNames: readonly string[] = [
   ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
   ...['browse', 'assemble_context', 'what_changed', 'save_analysis'],
@@ -67,7 +66,6 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
   return { 'tools/list': list, 'tools/call': call }
 }
 
-/** MIME type of the page of an app. */
 const appMimeType = 'text/html;profile=mcp-app'
 
 /** Facts of every app: no origin is reached, and the host draws the border. */
@@ -75,10 +73,7 @@ const appFacts = {
   ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
 }
 
-/**
- * Returns the app that a URI names. Only a client with the tool has its app: for others the URI is one of the view, where nothing is
- * found.
- */
+/** Returns the app that a URI names, for a client with the tool. */
 export async function appAt(
   uri: string,
   toolbox: Toolbox | undefined,

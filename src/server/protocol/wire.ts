@@ -22,14 +22,13 @@ import { isAtLeast, modernRevision, type Revision } from '../messages/messages.t
 type Wire = Record<string, unknown>
 
 /**
- * Converts a resource to its form in a protocol revision. A field is sent only to revisions that have it, and only with a value
- * that strict clients accept: one bad date or priority makes some of them reject a whole page.
+ * Converts a resource to its form in a protocol revision. A field is sent to revisions that have it, with a value that strict clients
+ * accept: one bad date or priority makes some of them reject a whole page.
  */
 export function resourceToWire(resource: Resource, revision: Revision): Wire {
   return describedResource(resource, revision, sourceTextKeys(resource))
 }
 
-/** Converts a mount, whose texts come from the operator. */
 function mountToWire(mount: Resource, revision: Revision): Wire {
   return describedResource(mount, revision, [])
 }
@@ -62,7 +61,6 @@ function sourceTextKeys({ title, description }: Pick<Description, 'title' | 'des
 
 const noTexts: readonly string[] = []
 
-/** Adds `_meta`, if there is something in it. */
 function addMeta(
   wire: Wire,
   { meta }: Pick<ContentMetadata, 'meta'>,
@@ -83,7 +81,6 @@ function hasMembers(value: Wire): boolean {
   return false
 }
 
-/** Converts a resource with its text to a content block. */
 export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
   const { annotations } = addDescription({}, facts, revision, modified)
   return {
@@ -111,7 +108,7 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 }
 
 /**
- * Converts the contents of a read. Reads streams to their end first, unless the caller `streams` a single content: a JSON-RPC message is one piece.
+ * Converts the contents of a read. Reads streams to their end first, unless the caller `streams` a single content.
  *
  * @param turn Waits for the turn in which a large content may be written.
  */
@@ -126,12 +123,12 @@ export async function readToWire(
   // One content after the other: a stream is collected in memory.
   for (const content of result.contents)
     contents.push(contentToWire(inPieces ? content : await collectContent(content), revision, inPieces))
-  // The message is formatted as JSON next, which blocks all other requests meanwhile.
+  // The message is formatted as JSON next, which blocks other requests meanwhile.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longTextLength)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
 }
 
-/** Size from which bytes are encoded in pieces while they are sent, in bytes: as one string of JSON they would be copied several times. */
+/** Size from which bytes are encoded in pieces while they are sent, in bytes. */
 const longBytes = 64 * 1024
 
 async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -244,7 +241,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
 }
 
-/** Adds the members of a description to `wire`. It is called for every entry of a long list, so it creates no object that is not sent. */
+/** Adds the members of a description to `wire`. It is called for every entry of a long list, so it creates no other object. */
 function addDescription(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts
@@ -262,7 +259,6 @@ function addDescription(wire: Wire, facts: Description, revision: Revision, modi
   return wire
 }
 
-/** Returns the icons that a client may load. */
 export function loadableIcons(icons: readonly Icon[]): readonly Icon[] {
   return icons.filter(({ src }) => /^(https:|data:image\/)/.test(src))
 }

@@ -1,6 +1,6 @@
 /**
- * Redirects the console to a stream, because a line of a library would break the protocol on stdout. The console and the stream are made when
- * something is first printed. Returns a function that restores the console, unless a library has replaced it meanwhile.
+ * Redirects the console to a stream, because a line of a library would break the protocol on stdout. Returns a function that restores the
+ * console, unless a library has replaced it meanwhile.
  */
 export function sendConsoleTo(stream: () => typeof process.stderr): () => void {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'console')

@@ -3,7 +3,7 @@ import { createAutoResetEvent, withResolvers } from '../../core/kit/abort.ts'
 
 /**
  * Notification from a process between a client and this server: the process has repeated the client's subscriptions, because an earlier
- * server has ended. The client is then told of everything that it listens to, since changes in between may have been missed.
+ * server has ended.
  */
 export const resumedMethod = 'notifications/dev.hikidashi/resumed'
 
@@ -17,7 +17,6 @@ export function createStreamWriter(output: Writable) {
   let gone = output.destroyed
   let timer: NodeJS.Timeout | undefined
   const { promise: failure, resolve: announce } = withResolvers<void>()
-  /** Lets a text that waits for the reader continue; does nothing if none waits. */
   let goOn = () => {}
   const fail = () => {
     gone = true
@@ -52,12 +51,8 @@ export function createStreamWriter(output: Writable) {
   }
 
   return {
-    /** Resolves when the reader is gone. */
     failed: failure,
-    /**
-     * Calls `make` and writes its text when the texts before it are written, so that a waiting text is not held twice. Rejects when the
-     * reader is gone.
-     */
+    /** Calls `make` and writes its text when the texts before it are written. Rejects when the reader is gone. */
     write: (make: () => string | Uint8Array): Promise<void> => {
       const writing = tail.then(() => writeNow(make()))
       tail = writing.catch(() => {})
@@ -81,9 +76,9 @@ export function createStreamWriter(output: Writable) {
 const newline = 0x0a
 
 /**
- * Yields the lines of a byte stream, those of each chunk together, without their ends (LF or CRLF) and without empty ones. A line longer than `limit` bytes is
- * discarded as it arrives, so it costs no memory, and `too-long` is yielded in its place. A last line without an end counts. Ends
- * with the stream, or with the signal.
+ * Yields the lines of a byte stream, those of each chunk together, without their ends (LF or CRLF) and without empty ones. A line longer
+ * than `limit` bytes is discarded as it arrives, and `too-long` is yielded in its place. A last line without an end counts. Ends with the
+ * stream, or with the signal.
  */
 export async function* readLines(
   input: Readable,

@@ -10,9 +10,7 @@ import { sendConsoleTo } from './console.ts'
 import { createStreamWriter, readLines, resumedMethod } from './lines.ts'
 
 export interface StdioOptions extends ServeOptions {
-  /** Default: stdin of the process. */
   readonly input?: Readable
-  /** Default: stdout of the process. */
   readonly output?: Writable
   /** Ends the service when it aborts: requests in flight are still answered, within the grace period. */
   readonly signal?: AbortSignal
@@ -27,16 +25,15 @@ export interface StdioOptions extends ServeOptions {
   readonly onFirstAnswer?: () => void
 }
 
-/** Maximum size of a message, in bytes: both official TypeScript clients close the connection at a longer one. */
+/** Maximum size of a message, in bytes: the official TypeScript clients close the connection at a longer one. */
 const maxOutputBytes = 10 * 1024 * 1024
 /** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
 const maxConcurrent = 16
 const maxWaiting = 1000
 
 /**
- * Serves one client over a pair of pipes, one JSON message per line. Answers are written whole and one after the other, as fast
- * as the client reads. Ends after the input has ended and all requests are answered. While it writes to stdout of the process, the
- * console writes to stderr.
+ * Serves one client over a pair of pipes, one JSON message per line. Ends after the input has ended and the requests are answered. While it
+ * writes to stdout of the process, the console writes to stderr.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   requireKeys('serveStdio({ name, version, view, log })', options, {
@@ -119,12 +116,12 @@ async function serveClient(options: StdioOptions): Promise<void> {
         continue
       }
       begin(line)
-      // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
+      // A client that sends faster than it reads is not read, so the pipe fills, and the client waits.
       while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted) await news.wait()
     }
   }
   connection.drain()
-  // Requests in flight are answered before the end, but a hanging one, or a client that does not read, does not keep the process alive.
+  // A hanging request, or a client that does not read, does not keep the process alive.
   const graceMs = options.grace ?? 4000
   grace = setTimeout(() => void connection.close(), graceMs)
   writer.hurry(graceMs)

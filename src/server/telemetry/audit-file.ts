@@ -11,17 +11,14 @@ export interface AuditFileOptions {
   readonly maxBytes?: number
   /** Number of rotated files to keep. Default 5. */
   readonly keep?: number
-  /** Removes secrets from URIs. */
   readonly scrubber?: Scrubber | undefined
   readonly log: Log
 }
 
-/** An audit log: a file of JSON, one record per line. */
 export interface AuditFile {
   readonly write: Audit
   /** Number of records that could not be written so far. */
   readonly lost: number
-  /** Writes the queued records, as far as possible, and closes the file. */
   close(): Promise<void>
 }
 
@@ -35,9 +32,8 @@ const mode = 0o600
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
 
 /**
- * Opens an audit log that only the owner can read. It is rotated when it is too long, and opened again when it was moved or
- * deleted (logrotate). A full or missing disk blocks no request: records that could not be written are counted, and reported both
- * in the operator's log and in the audit log itself when it can be written again.
+ * Opens an audit log that only the owner can read. It is rotated when it is too long, and opened again when it was moved or deleted
+ * (logrotate). A full or missing disk blocks no request: records that could not be written are counted and reported.
  *
  * @throws ResourceError `invalid` when it cannot be opened.
  */

@@ -6,9 +6,7 @@ import type { Principal } from '../../core/provider.ts'
 import type { PostEndpoint, Tool } from '../../core/tool.ts'
 import type { CallOptions, Page, ReadResult, Subscription, View } from '../../core/view.ts'
 
-/** The audit record of one request. It never contains the content of the answer, nor the token. */
 export interface AuditRecord {
-  /** Time at which the request ended (ISO 8601). */
   readonly time: string
   /** Id of the principal. Undefined when the request was refused before authentication. */
   readonly principal?: string
@@ -44,15 +42,13 @@ export interface AuditRecord {
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
-   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies the request, or none allows it, which the client cannot tell from
-   * `not-found`; `unheard`: the URI cannot be listened to; `failed`: a tool of another server reports a failure.
-   *
-   * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`, `scope`,
-   * `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`,
-   * `bad-tokens`, `too-large`. `left-out`: there were too many refusals, and `items` of them have no record.
+   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies the request, or none allows it; `unheard`: the URI cannot be listened
+   * to; `failed`: a tool of another server reports a failure. Of a refusal over HTTP by authentication: `no-token`, `malformed-token`,
+   * `bad-token`, `unjudged-token`, `scope`, `host`, `no-link` (a link to a content that is forged or has expired). By a limit: `rate`,
+   * `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: there were too many refusals, and `items` of them
+   * have no record.
    */
   readonly outcome: string
-  /** HTTP status of a refusal. */
   readonly status?: number
   /** Size of the read content, in bytes. */
   readonly bytes?: number
@@ -66,7 +62,6 @@ export interface AuditRecord {
   readonly ms: number
 }
 
-/** Writes an audit record. It does not throw, and callers do not wait for it. */
 export type Audit = (record: AuditRecord) => void
 
 interface AuditedFacts {
@@ -77,7 +72,6 @@ interface AuditedFacts {
 
 type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'version' | 'commit' | 'items'>>
 
-/** Creates functions that record the operations of one principal. */
 function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
   const record = (verb: AuditRecord['verb'], uri: string | undefined, start: number, answered: Answered): void => {
     const agreed = revision()
@@ -232,7 +226,7 @@ function outcomeOf(error: unknown): string {
   return error.kind === 'not-found' && error.detail.fault === 'denied' ? 'denied' : error.kind
 }
 
-/** Maximum length of a version in a record, in characters. Other servers choose theirs. */
+/** Maximum length of a version in a record, in characters. */
 export const maxVersionLength = 200
 
 function readFacts({ contents }: ReadResult): Answered {

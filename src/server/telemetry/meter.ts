@@ -24,7 +24,6 @@ export const meterNames = {
 
 export type MeterName = keyof typeof meterNames
 
-/** Counters and gauges of the HTTP service, as plain numbers. */
 export type Meter = ReturnType<typeof createMeter>
 
 export function createMeter() {
@@ -43,7 +42,6 @@ export function createMeter() {
   }
 }
 
-/** Metrics of a current state, by their names; all others are counters. */
 const gauges: Readonly<Partial<Record<MeterName, string>>> = {
   inFlight: 'hikidashi_requests_in_flight',
   waiting: 'hikidashi_requests_waiting',
@@ -79,7 +77,6 @@ export function metricsOfMeter(meter: Meter): readonly MetricFamily[] {
   ]
 }
 
-/** Converts `InFlight` to `in_flight`. */
 function snake(name: string): string {
   return name.replace(/(?!^)[A-Z]/g, '_$&').toLowerCase()
 }

@@ -21,12 +21,9 @@ const fetchInput: JsonObject = objectSchema(['id'], {
 const text = { type: 'string' } as const
 
 /**
- * Returns the tools `search` and `fetch`, with the names and shapes that ChatGPT connectors, deep research and company knowledge
- * require (developers.openai.com, "Building MCP servers for ChatGPT and API integrations"): each answers
- * with `structuredContent` and the same as one JSON text.
- *
- * An `id` is the URI of a document. `url` is its web page for people; it is empty when none is known, and ChatGPT then shows no
- * citation.
+ * Returns the tools `search` and `fetch`, with the names and shapes that ChatGPT connectors require (developers.openai.com, "Building MCP
+ * servers for ChatGPT and API integrations"). An `id` is the URI of a document. `url` is its web page for people; it is empty when none is
+ * known.
  */
 export function connectorTools(view: View): readonly Tool[] {
   return [connectorSearch(view), connectorFetch(view)]
@@ -109,7 +106,7 @@ async function readAsText(view: View, id: string, signal: AbortSignal): Promise<
   }
 }
 
-/** Replaces streams by empty bytes, and ends them unread: bytes are of no use to a model here. */
+/** Replaces streams by empty bytes, because bytes are of no use to a model here. */
 async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResult> {
   const resourceContents = await Promise.all(
     contents.map(async (content): Promise<ResourceContent> => {

@@ -7,7 +7,7 @@ import { decodeCursor, encodeCursor, limitSchema } from './shown.ts'
 const limits = { least: 1, most: 500, otherwise: 50 }
 const contexts = { least: 0, most: 10, otherwise: 0 }
 const firstLines = { least: 1, most: Number.MAX_SAFE_INTEGER, otherwise: 1 }
-/** Maximum time of a search, in milliseconds. The answer then has the lines that were found so far, and a cursor for the rest. */
+/** Maximum time of a search, in milliseconds. */
 const maxMs = 10_000
 
 const findInput = objectSchema(['uri', 'pattern'], {
@@ -31,7 +31,6 @@ const matchSchema = objectSchema(['line', 'text', 'start', 'end'], {
   after: linesSchema,
 })
 
-/** `search_in_resource`: the lines of one resource that match a pattern. */
 export function searchInResourceTool(view: View): Tool {
   return {
     name: 'search_in_resource',
@@ -90,7 +89,6 @@ function positionIn(value: unknown): GrepPosition | undefined {
   return { uri, line, at, from, ...(typeof version === 'string' ? { version } : {}) }
 }
 
-/** A match with the lines around it, as grep prints them. */
 function formatMatchingLine({ line, text, before = [], after = [] }: MatchingLine): readonly string[] {
   return [
     ...before.map((one, index) => `${line - before.length + index}-${one}`),

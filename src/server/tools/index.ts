@@ -11,8 +11,7 @@ import { cursorSchema, formatResourceLine, limitSchema, resourceForTool, resourc
 export { connectorTools } from './connector.ts'
 
 /**
- * Returns tools for reading, for hosts without resources. They use the same view, so the same access rules apply. They hold no
- * state between requests.
+ * Returns tools for reading, for hosts without resources. They use the view, so its access rules apply.
  *
  * @param explorer The explorer as an app: with it comes the tool `browse`.
  */
@@ -34,7 +33,6 @@ const input = objectSchema([], {
   uri: { type: 'string', description: 'The URI of a directory or resource to begin at. By default everything.' },
 })
 
-/** `browse`: shows a person the explorer inside of the host. A host without apps shows the same places as text. */
 function explorerTool(view: View, app: ToolApp): Tool {
   return {
     name: 'browse',
@@ -86,7 +84,7 @@ async function listChildrenOrSelf(view: View, uri: string, signal: AbortSignal) 
   }
 }
 
-/** Returns each entry. The first directories also have their direct children; a directory that cannot be opened now has none. */
+/** Returns each entry, the first directories with their direct children. */
 function opened(view: View, entries: readonly Resource[], signal: AbortSignal) {
   const toOpen = new Set(entries.filter(({ mimeType }) => mimeType === directoryMimeType).slice(0, maxOpened))
   return Promise.all(
@@ -122,7 +120,6 @@ const templateSchema = objectSchema(['uriTemplate', 'name'], {
 
 const listInput = objectSchema([], { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) })
 
-/** `list_resources`: all resources, in pages; the first page also has the templates for URIs that are not listed. */
 function listTool(view: View): Tool {
   return {
     name: 'list_resources',
@@ -184,7 +181,6 @@ const browseInput = objectSchema([], {
   limit: limitSchema(limits.otherwise, limits.most),
 })
 
-/** `browse_directory`: the direct children of a directory. */
 function browseTool(view: View): Tool {
   return {
     name: 'browse_directory',

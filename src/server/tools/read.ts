@@ -11,7 +11,6 @@ import { type OutlineEntry, outlineEntries } from '../../text/structure.ts'
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image, a sound or another content without text in an answer, in bytes. */
 const maxMediaBytes = 1024 * 1024
-/** Maximum number of contents of one resource in an answer. */
 const maxContents = 100
 /** Maximum number of headings and declarations in an outline. */
 const maxOutline = 60
@@ -57,7 +56,6 @@ const contentSchema = objectSchema(['uri'], {
   },
 })
 
-/** A content, or the part of it that the answer shows. */
 interface ToolContent {
   readonly structured: JsonObject
   readonly text: string
@@ -65,7 +63,6 @@ interface ToolContent {
   readonly outline?: readonly OutlineEntry[]
 }
 
-/** `read_resource`: a content, a part of it, or its beginning with an outline and the next range. */
 export function readTool(view: View): Tool {
   return {
     name: 'read_resource',
@@ -128,7 +125,6 @@ export function readTool(view: View): Tool {
   }
 }
 
-/** Adds the version of a text that is shown whole, and the state of an answer to `since`. */
 function withVersion(content: ToolContent, { version, meta }: ResourceContent): ToolContent {
   const delta = meta?.[metaKeys.delta] as DeltaMetadata | undefined
   const isWhole = content.structured.truncated !== true && 'text' in content.structured
@@ -162,11 +158,9 @@ interface RequestedPart {
   /** Unit of the content's parts, and the number of the first one that was read. */
   readonly unit: 'lines' | 'bytes'
   readonly from: number
-  /** Range of the next part; undefined at the end. */
   readonly next?: string
 }
 
-/** Reads a part if the source supports parts, otherwise the whole. */
 async function readPart(
   view: View,
   uri: string,

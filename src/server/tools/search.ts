@@ -56,7 +56,6 @@ const resultSchema = objectSchema(['uri', 'document', 'score'], {
   revision: { type: 'string' },
 })
 
-/** `search_resources`: passages, from every search in the view; without a search, names. */
 export function searchTool(view: View): Tool {
   return {
     name: 'search_resources',
@@ -87,7 +86,7 @@ export function searchTool(view: View): Tool {
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
       const searchQuery: FoundQuery = {
         query,
-        // All searches together return about `limit` hits.
+        // The searches together return about `limit` hits.
         limit: Math.ceil(limit / mounts.length),
         ...defined({ mount, mime, path, since }),
         ...(args.flag('fresh') ? { fresh: true } : {}),
@@ -128,7 +127,6 @@ export function searchTool(view: View): Tool {
 }
 
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
-/** Beginning of the addresses of results of tools. */
 const spillPrefix = 'spill://'
 const tooManyNote = `This server has more than ${maxMounts} searches, and only the first ${maxMounts} were queried.`
 const unavailableNote = 'At least one mount could not be searched now.'

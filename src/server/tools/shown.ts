@@ -6,7 +6,6 @@ import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
 import { formatIsoTime, isSendableTime } from '../messages/format.ts'
 
-/** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
 
 export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], {
@@ -29,7 +28,6 @@ export const limitSchema = (otherwise: number, most: number) => ({
   description: `Maximum number of results. By default ${otherwise}.`,
 })
 
-/** Returns a resource as a tool shows it. */
 export function resourceForTool({
   uri,
   name,
@@ -66,10 +64,7 @@ export function formatResourceLine({ uri, name, title, mimeType, size }: Resourc
 /** Maximum number of pages without an entry that are skipped for one answer. */
 const maxEmpty = 20
 
-/**
- * Returns a part of a page of a view, because pages are longer than a model needs at once. The cursor consists of the cursor of the page
- * and the URI of the last entry that was shown.
- */
+/** Returns a part of a page of a view. The cursor consists of the cursor of the page and the URI of the last entry that was shown. */
 export async function takePart(
   next: (cursor: string | undefined) => Promise<Page<Resource>>,
   cursor: string | undefined,
@@ -101,7 +96,7 @@ function positionIn(value: unknown): { readonly page?: string; readonly last?: s
   return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
 }
 
-/** Returns a cursor of a tool: a value as JSON in base64url. It is not encrypted: its reader must check what it holds. */
+/** Returns a cursor of a tool: a value as JSON in base64url. */
 export function encodeCursor(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }

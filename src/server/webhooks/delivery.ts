@@ -9,18 +9,15 @@ import { type PostFault, type PostResult, postMessage } from './post.ts'
 import type { Signer } from './secret.ts'
 import type { CallbackUrl } from './subscribing.ts'
 
-/** The receiver of messages. */
 export interface WebhookReceiver {
   /** Id of the receiver's subscription, as `hikidashi events` prints it. */
   readonly id: string
-  /** Name of the type of events. */
   readonly name: string
   readonly principal: string
   readonly endpoint: CallbackUrl
   readonly signer: Signer
 }
 
-/** The state of the deliveries to a receiver. Times are in milliseconds since 1970. */
 export interface DeliveryState {
   lastDeliveryAt: number | undefined
   lastError: PostFault | undefined
@@ -35,11 +32,13 @@ export interface WebhookSenderOptions {
   readonly retriesMs: readonly number[]
   readonly audit?: Audit | undefined
   readonly onDelivery?: ((delivery: Delivery) => void) | undefined
-  /** Aborts when the server ends. */
   readonly signal: AbortSignal
 }
 
-/** `taken`: the endpoint took the message, or never will. `gone`: the endpoint wants no more. `failed`: all attempts failed, or were aborted. */
+/**
+ * `taken`: the endpoint took the message, or never will. `gone`: the endpoint wants no more. `failed`: all attempts failed, or were
+ * aborted.
+ */
 export type DeliveryOutcome = 'taken' | 'gone' | 'failed'
 
 /** Maximum number of messages that are sent at once. */

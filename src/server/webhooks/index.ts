@@ -27,15 +27,12 @@ export interface WebhookOptions {
   readonly maxTotal?: number
   readonly log: Log
   readonly audit?: Audit | undefined
-  /** Removes known secrets from a text. Default: none are known. */
   readonly clean?: (text: string) => string
-  /** Receives each attempt. */
   readonly onDelivery?: (delivery: Delivery) => void
   /** Keeps the subscriptions, so that a later process continues them. Default: they end with this process. */
   readonly keeper?: SubscriptionKeeper
   /** Resolver of host names. Default: that of the system. */
   readonly resolve?: ResolveHost
-  /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
   /** Pauses between the attempts to send one message, in milliseconds. Default 1, 5, 25 and 120 seconds. */
   readonly retriesMs?: readonly number[]
@@ -50,8 +47,8 @@ export interface Webhooks extends WebhookMethods {
 }
 
 /**
- * Delivers events to the endpoints of clients (SEP-3415, webhooks). An endpoint gets nothing but verifications until it has proved that it
- * wants messages. The events of one subscription are sent in order, one after the other.
+ * Delivers events to the endpoints of clients (SEP-3415, webhooks). An endpoint gets only verifications until it has proved that it wants
+ * messages. The events of one subscription are sent in order.
  */
 export function createWebhooks(options: WebhookOptions): Webhooks {
   const { dialect = 'sep', log, audit, onDelivery, ca, retriesMs = usualRetriesMs } = options
@@ -122,7 +119,6 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     }
   }
 
-  /** Continues a subscription, with the rights that its caller has now; ends it if the credentials are no longer valid. */
   const resume = async (one: KeptSubscription, { callerOf, viewOf }: SubscriptionService): Promise<void> => {
     const { id, name, principal, position } = one
     const type = eventTypes.find((eventType) => eventType.name === name)
@@ -176,7 +172,7 @@ async function beginningOf(
   if (cursor === undefined) return { position: await reader.now({ signal }), isTruncated: false }
   const page = { limit: 1, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }
   const { gap, position, occurrences } = await reader.since(cursor, page, { signal })
-  // `isTruncated` tells the client of a gap. The subscription then begins with the events that are still there.
+  // The subscription begins with the events that are still there, and `isTruncated` tells the client of a gap.
   return { position: gap && occurrences.length === 0 ? position : cursor, isTruncated: gap }
 }
 
@@ -189,7 +185,6 @@ function answerOf(
   return { id, refreshBefore, cursor: position, truncated, ...(deliveryStatus === undefined ? {} : { deliveryStatus }) }
 }
 
-/** The state of the deliveries before a refresh. */
 function toDeliveryStatus({ isActive, lastDeliveryAt, lastError, failedSince }: WebhookSubscription) {
   const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   return {

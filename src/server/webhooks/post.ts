@@ -9,7 +9,7 @@ const maxAnswerBytes = 4096
 /** Maximum size of a message, in bytes. */
 export const maxBodyBytes = 256 * 1024
 
-/** Why an endpoint did not take a message. The answer itself is never passed on. */
+/** Why an endpoint did not take a message. */
 export type PostFault =
   | 'connection_refused'
   | 'timeout'
@@ -22,14 +22,11 @@ export type PostFault =
   /** The message is too large for the endpoint (413). */
   | 'too_large'
 
-/** The answer of an endpoint that took a message, or why it did not. */
 export type PostResult = { readonly answer: string } | { readonly fault: PostFault }
 
 export interface WebhookMessage {
   readonly url: HttpUrl
-  /** The header `webhook-id`: the same at each attempt. */
   readonly id: string
-  /** The id of the webhook's subscription, as `hikidashi events` prints it. */
   readonly subscription: string
   readonly body: string
   readonly signer: Signer
@@ -37,14 +34,13 @@ export interface WebhookMessage {
 
 interface PostOptions {
   readonly guard: AddressGuard
-  /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
   readonly signal: AbortSignal
 }
 
 /**
- * Sends one message to an endpoint. The address is checked at each attempt, and the connection goes to the checked address. Redirects
- * are not followed. Never rejects.
+ * Sends one message to an endpoint. The address is checked at each attempt, and the connection goes to the checked address. Redirects are
+ * not followed. Never rejects.
  */
 export async function postMessage(message: WebhookMessage, { guard, ca, signal }: PostOptions): Promise<PostResult> {
   const { url, id, subscription, body, signer } = message
@@ -93,8 +89,8 @@ function faultOfStatus(status: number): PostFault {
 }
 
 /**
- * Converts an error of a connection. A refused address gives the same fault as one at which nothing listens: the answer must not show which
- * addresses exist in a private network.
+ * Converts an error of a connection. A refused address gives the same fault as one at which nothing listens, so the answer does not show
+ * which addresses exist in a private network.
  */
 function faultOfError(error: unknown): PostFault {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

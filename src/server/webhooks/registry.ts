@@ -20,13 +20,11 @@ interface RegistryOptions {
   readonly sender: WebhookSender
   readonly dialect: EventDialect
   readonly log: Log
-  /** Removes known secrets from a text. */
   readonly clean: (text: string) => string
   readonly keeper: SubscriptionKeeper
   readonly limits: { readonly maxPerPrincipal: number; readonly maxTotal: number }
 }
 
-/** The facts with which a subscription begins. */
 type Beginning = WebhookReceiver & Pick<WebhookSubscription, 'reader' | 'until' | 'position' | 'maxAgeMs'>
 
 /** The facts that are stored for a later process, besides those of the running subscription. Undefined: the subscription ends with this process. */
@@ -56,7 +54,6 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
   }
   const run = createEventDelivery({ sender, dialect, log, clean, remove, onTaken: keep })
 
-  /** Tells an endpoint that the caller has lost its access. */
   const tellEnd = async (one: WebhookReceiver, signal: AbortSignal): Promise<void> => {
     const error = protocolErrorToWire(eventError(dialect, 'forbidden', { reason: 'credentials' }))
     const body = JSON.stringify({ type: 'terminated', error })
@@ -102,8 +99,7 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
     /**
      * Begins a subscription.
      *
-     * @throws ResourceError `invalid` (reason `too-many`) from `reader.follow`, whose limits count the subscriptions of every
-     * kind. The limits of webhooks are those of `refuseTooMany`.
+     * @throws ResourceError `invalid` (reason `too-many`) from `reader.follow`, whose limits count subscriptions of every kind.
      */
     add: (beginning: Beginning, caller: Caller | undefined, newFacts: KeptFacts): WebhookSubscription => {
       const subscription: WebhookSubscription = {
@@ -116,7 +112,6 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
       void run(subscription)
       return subscription
     },
-    /** Continues a subscription with the rights of its caller now. */
     refresh: (
       subscription: WebhookSubscription,
       next: Pick<WebhookSubscription, 'reader' | 'until'>,
@@ -129,7 +124,7 @@ export function createSubscriptionRegistry({ sender, dialect, log, clean, keeper
       subscription.news.set()
       keepFor(subscription, newFacts)
     },
-    /** Ends all running subscriptions without notifying their endpoints. They stay stored, for the next process. */
+    /** Ends the running subscriptions without notifying their endpoints. They stay stored, for the next process. */
     close: (): void => {
       for (const one of subscriptions.values()) end(one)
     },

@@ -18,16 +18,11 @@ export interface WebhookSubscription extends WebhookReceiver, DeliveryState {
   reader: EventReader
   /** The position up to which every event was delivered or given up. */
   position: string
-  /** Maximum age of the first events, in milliseconds. */
   maxAgeMs: number | undefined
-  /** Time at which the subscription ends, in milliseconds since 1970. */
   until: number
-  /** Whether events are sent. False after an event that the endpoint did not take, until the client refreshes the subscription. */
   isActive: boolean
-  /** Set when there may be events to send. */
   readonly news: ReturnType<typeof createAutoResetEvent>
   readonly over: AbortController
-  /** Releases the timers and listeners of the subscription. */
   release: () => void
 }
 
@@ -35,10 +30,8 @@ interface RunOptions {
   readonly sender: WebhookSender
   readonly dialect: EventDialect
   readonly log: Log
-  /** Removes known secrets from a text. */
   readonly clean: (text: string) => string
   readonly remove: (one: WebhookSubscription) => void
-  /** Called when the endpoint has taken messages: the position has changed. */
   readonly onTaken: (one: WebhookSubscription) => void
 }
 
@@ -50,7 +43,6 @@ export function createEventDelivery({ sender, dialect, log, clean, remove, onTak
   const tellGap = (to: WebhookSubscription, cursor: string) =>
     sender.deliver(to, 'gap', newControlMessageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
-  /** Sends the events since the position. Ends at the first one that the endpoint does not take. */
   const sendNews = async (to: WebhookSubscription): Promise<DeliveryOutcome> => {
     for (let more = true; more; ) {
       const { signal } = to.over
@@ -92,7 +84,7 @@ export function createEventDelivery({ sender, dialect, log, clean, remove, onTak
           return 'later' as const
         })
         if (outcome === 'gone') return remove(to)
-        // Nothing is sent until the client refreshes the subscription, which it does when its endpoint works again.
+        // Nothing is sent until the client refreshes the subscription.
         if (outcome === 'failed') to.isActive = false
         if (outcome === 'later') await sleep(readAgainMs, signal)
         else await to.news.wait()

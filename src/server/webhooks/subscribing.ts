@@ -4,14 +4,12 @@ import { formatHttpUrl, type HttpUrl, parseHttpUrl } from '../../core/http-url.t
 import type { JsonObject } from '../../core/tool.ts'
 import { isObject, type Params, type ProtocolError, requiredString } from '../messages/messages.ts'
 
-/** The lifetime of a subscription, in milliseconds: the default, the minimum and the maximum. */
 export interface LifetimeLimits {
   readonly usual: number
   readonly least: number
   readonly most: number
 }
 
-/** The endpoint in the params of a request. */
 export interface CallbackUrl {
   readonly url: HttpUrl
   /** The URL in one spelling. It may hold secrets, so it is shown to nobody. */

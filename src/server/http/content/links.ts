@@ -5,7 +5,6 @@ import type { Principal } from '../../../core/provider.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { LinkFor } from '../../messages/messages.ts'
 
-/** Signed links to contents that are too large for an answer. */
 export type ContentLinks = ReturnType<typeof createContentLinks>
 
 export interface ContentLinkOptions {
@@ -17,7 +16,6 @@ export interface ContentLinkOptions {
   readonly earlierSecrets?: readonly Uint8Array[]
 }
 
-/** Prefix of the paths of links. */
 export const contentPath = '/content/'
 
 /** Purpose in the signature: a link is not valid as a cursor, nor a cursor as a link. */
@@ -35,9 +33,8 @@ interface Grant {
 }
 
 /**
- * Creates signed links. A link holds its URI, its principal and its expiry, encrypted and authenticated (see `createCursorSeal`).
- * Access rules apply when it is used, to the rights that the principal had when it was created. It ends early with the caller's
- * credentials: when their token expires or is revoked.
+ * Creates signed links. A link holds its URI, its principal and its expiry, encrypted and authenticated (see `createCursorSeal`). Access
+ * rules apply when it is used, to the rights that the principal had when it was created. It ends early with the caller's credentials.
  *
  * @param maxLength Maximum length of the path of a request, in characters: no longer link is created.
  * @param now Returns the current time, in milliseconds since 1970.
@@ -48,7 +45,6 @@ export function createContentLinks(
   now: () => number = Date.now,
 ) {
   const seal = createCursorSeal(secret, earlierSecrets)
-  /** The grants by credential, in the order of the last link of each. */
   const grants = new Map<string, Grant>()
   const granted = new Set<string>()
 
@@ -102,7 +98,6 @@ export function createContentLinks(
       const { uri, id, roles, scopes } = target
       return { uri, principal: { id, roles, scopes } }
     },
-    /** Revokes every link of authenticated callers. */
     close: () => {
       for (const credential of [...grants.keys()]) revoke(credential)
     },

@@ -18,9 +18,8 @@ import { httpStatusForError, notFoundMessage } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
 /**
- * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined for
- * no header, another unit, a malformed header, or several ranges: then the whole is sent. `unsatisfiable`: the range begins after the end,
- * or is empty.
+ * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined
+ * if the whole is sent. `unsatisfiable`: the range begins after the end, or is empty.
  */
 function parseRangeHeader(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
@@ -48,12 +47,12 @@ type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Pro
 /** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
 const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
 
-/** Types that are certainly not text. In a content of another type, the removal of a known secret may change the length. */
+/** Types that are not text. In a content of another type, the removal of a known secret may change the length. */
 const binaryTypes = /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|wasm)$)/
 
 /**
- * Serves the targets of signed links: GET and HEAD, with ranges and entity tags (RFC 9110, sections 13 and 14). The link stands in
- * for authentication; rate limits, scopes, access rules, redaction and audit apply as to every read.
+ * Serves the targets of signed links: GET and HEAD, with ranges and entity tags (RFC 9110, sections 13 and 14). The link stands in for
+ * authentication.
  */
 export function createContentServer(
   links: ContentLinks,
@@ -85,7 +84,7 @@ export function createContentServer(
         const ran = await gate.run(
           ({ room }) => callerView.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
-          // A content that is read whole keeps its slot until the client has taken it. A part does not, because other parts follow it.
+          // A content that is read whole keeps its slot until the client has taken it.
           part === uri ? () => waitUntilSent(response) : undefined,
         )
         if ('refused' in ran) throw new Refused(ran.refused)
@@ -118,7 +117,6 @@ export function createContentServer(
   }
 }
 
-/** The gate refused a read: too many requests are in flight. */
 class Refused extends Error {
   readonly crowded: NoSlotReason
   constructor(crowded: NoSlotReason) {
@@ -127,7 +125,7 @@ class Refused extends Error {
   }
 }
 
-/** Headers of every content. A browser saves it, or shows it inside of a page; it never runs as a page of this origin. */
+/** Headers of a content, which never runs as a page of this origin. */
 const safeHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",
@@ -136,7 +134,7 @@ const safeHeaders = {
   'Cache-Control': 'private, no-cache',
 }
 
-/** Sends a body, and resolves to the number of bytes sent. The client takes it at its own pace. */
+/** Sends a body, and resolves to the number of bytes sent. */
 async function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -162,7 +160,7 @@ async function send(
   }
   const sent = span === undefined ? length : span.end - span.start
   const pieces = clean(body.bytes(span?.start, span?.end), scrubber)
-  // A source that fails at once is answered with an error, not with a connection that is cut after the head.
+  // A source that fails at once is answered with an error, not with a cut connection.
   const first = request.method === 'HEAD' ? undefined : await pieces.next()
   response.writeHead(span === undefined ? 200 : 206, {
     ...safeHeaders,
@@ -183,7 +181,6 @@ async function send(
   return writtenLength
 }
 
-/** Writes pieces as fast as the client takes them. */
 async function write(
   response: ServerResponse,
   pieces: AsyncIterable<Uint8Array>,
@@ -202,7 +199,6 @@ async function write(
   return count
 }
 
-/** Writes a piece, and resolves when the system has it, or the client is gone: the next piece may come in the same memory. */
 function flushed(response: ServerResponse, piece: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {
@@ -214,7 +210,6 @@ function flushed(response: ServerResponse, piece: Uint8Array): Promise<void> {
   })
 }
 
-/** Yields a result that was taken before, and what follows it. */
 async function* resumed(
   first: IteratorResult<Uint8Array, void>,
   rest: AsyncGenerator<Uint8Array, void>,
@@ -257,7 +252,6 @@ function encodeRfc5987(text: string): string {
   )
 }
 
-/** Creates a function that records the end of a read in the audit log. */
 function createRecord(audit: Audit | undefined, principal: Principal, uri: string) {
   const start = performance.now()
   return (outcome: string, bytes: number, version?: string): void =>
