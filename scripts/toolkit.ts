@@ -120,7 +120,10 @@ export function withTables(text: string): string {
     const exported = found.get(name) ?? []
     const rows = exported
       .filter(({ kind }) => kind !== 'type')
-      .map((one) => `| \`${one.name}\` | ${one.kind} | ${one.about} |`)
+      .map((one) => {
+        if (one.about === '') throw new Error(`${one.name}, which ${name} exports, has no description.`)
+        return `| \`${one.name}\` | ${one.kind} | ${one.about} |`
+      })
     const types = exported.filter(({ kind }) => kind === 'type').map((one) => `\`${one.name}\``)
     const table = rows.length === 0 ? [] : [`| export | kind | what it is |\n|---|---|---|\n${rows.join('\n')}`]
     const list = types.length === 0 ? [] : [`Types: ${types.join(', ')}.`]

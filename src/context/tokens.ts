@@ -9,6 +9,7 @@ import type { TokenRanks } from './ranks.ts'
 /** A tokenizer of language models, by its name in tiktoken. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
 
+/** The tokenizers in which tokens can be counted. */
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
 
 /** Loads node:crypto at its first use, because a server starts with this module. */

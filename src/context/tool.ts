@@ -21,6 +21,7 @@ export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | '
 /** Maximum number of contexts assembled at once. Each keeps its readings in memory. */
 const atOnce = 2
 
+/** Creates the semaphore that several tools share. */
 export function createAssembleTurns(): FairSemaphore {
   return createFairSemaphore(atOnce)
 }

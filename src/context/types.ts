@@ -17,6 +17,7 @@ export const levels: readonly Level[] = ['link', 'outline', 'windows', 'full']
 
 export type Format = 'markdown' | 'xml' | 'json' | 'mcp'
 
+/** The formats of a context. */
 export const formats: readonly Format[] = ['markdown', 'xml', 'json', 'mcp']
 
 export interface Pin {

@@ -267,6 +267,7 @@ const files = new Map([
   ['find-and-read/references/addresses.md', { text: addresses }],
 ])
 
+/** Serves the skills that hikidashi brings itself. */
 export function ownSkillsProvider(): Provider {
   const fileAt = (path: string) => {
     const file = files.get(path)
