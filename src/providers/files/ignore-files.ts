@@ -43,7 +43,6 @@ import { createReadHandle, openDescriptor, statDescriptor } from './root.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
-/** The files of ignore rules in a directory, the weakest first. */
 const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
   ['.gitignore', 'git'],
   ['.ignore', 'ignore'],
@@ -54,12 +53,8 @@ const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
 /** The names in a directory that decide about it and its contents. */
 const lookedUp = ['.git', ...gitDirectoryNames, ...ignoreFileNames]
 
-/** Maximum number of bytes read of a file of ignore rules. */
 const maxBytes = 512 * 1024
-/**
- * Maximum total length of the patterns with wildcards that one path is compared with, those of all parent directories included, in automaton
- * steps (about one per character).
- */
+/** Maximum total length of the patterns with wildcards that one path is compared with, in automaton steps (about one per character). */
 const maxSteps = 32_768
 
 /** The fact that is recorded for a directory with none of the names in {@link lookedUp}. */
@@ -89,9 +84,8 @@ interface IgnoreFilesOptions {
   readonly servesPrivate: (path: string) => boolean
 }
 
-/** Creates the functions that read the beginnings of files of ignore rules, one character per byte. */
 function createStartReader(places: RootAccess, pool: Pool, log: Log) {
-  /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file, and for a link. */
+  /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
     try {
@@ -144,14 +138,13 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   return { readIn, readOutside }
 }
 
-/** Creates the reader of ignore rules: it compiles the files of rules, caches 10,000 of them, and finds the repositories of directories. */
+/** Creates the reader of ignore rules: it compiles the files of rules, caches some of them, and finds the repositories of directories. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createLruCache<CachedIgnores>(10_000)
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
-  /** Compiles rules. Returns the same object as long as they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
     const cachedIgnores = files.get(shown)
@@ -192,7 +185,6 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     return compile(text, file, above, stamp, settled)
   }
 
-  /** Throws for a git directory, and for another working tree of a served repository, unless the options allow them. */
   const refusePrivate = async (
     place: Place,
     path: string,
@@ -211,7 +203,6 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     if (await pool.run(isOther, { signal, hold: place })) throw notFound(checkoutRefusal)
   }
 
-  /** Returns the rules for a directory: if git ignores it but tracks files in it, rules that serve only those; else `above`. */
   const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
     const by = gitignore ? rulesOverruledByGit(path, above) : undefined
     if (by === undefined) return above
@@ -225,7 +216,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   return {
     /**
-     * Returns the rules that apply inside a directory, given those of its parent directory; the same object as long as they are unchanged.
+     * Returns the rules that apply inside a directory, given those of its parent directory.
      *
      * @throws ResourceError `not-found` for a directory that only version control uses.
      */
@@ -270,7 +261,7 @@ function statsByName(fileStats: readonly MaybeStats[]): ReadonlyMap<string, fs.B
   return byName
 }
 
-/** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
+/** Age from which the rules of a repository are loaded again in the background, in milliseconds. */
 const reloadAgeMs = 500
 /** Maximum age of the cached rules of a whole repository, in milliseconds: above it, a request waits until they are loaded again. */
 const maxAgeMs = 1000
@@ -311,13 +302,12 @@ interface AskedGit {
   readonly tracked: readonly string[]
 }
 
-/** Creates the loader of the rules that apply to a whole repository. Rules younger than {@link reloadAgeMs} are not loaded again. */
+/** Creates the loader of the rules that apply to a whole repository. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const rulesCache = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
   const gitCache = createLruCache<AskedGit>(1000)
   const beginnings = createLruCache<Ignores>(1000)
-  /** Time of the last change of a `.gitignore` file. */
   let changeCount = 0
 
   const begin = (base: string, above: Ignores | undefined, commonDir: string, paths: readonly string[]): Ignores => {
@@ -394,7 +384,6 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   }
 
   return {
-    /** Records that a `.gitignore` file changed at a time, in milliseconds since 1970. */
     heard: (time: number): void => {
       changeCount = Math.max(changeCount, time)
     },
@@ -425,7 +414,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
         loading.set(base, work)
       }
       if (loadedRules === undefined || ageMs >= maxAgeMs) return untilAbort(work, signal)
-      // The error is ignored here: once the rules are too old, a request waits for the load, and reports its error.
+      // The error is ignored here: a request that waits for the load reports it.
       work.catch(() => {})
       return loadedRules.rules
     },
@@ -453,9 +442,8 @@ async function stampAt(path: string): Promise<string> {
 }
 
 /**
- * Two questions about a working tree that only git answers: which file of ignore rules its settings name, and which tracked files its rules
- * match. No command of the repository runs: `git config` only reads settings, and `git ls-files` runs in a git directory of our own, with no
- * settings but ours.
+ * Two questions about a working tree that git answers: which file of ignore rules its settings name, and which tracked files its rules
+ * match. `git config` only reads settings, and `git ls-files` runs in a git directory of our own, so no command of the repository runs.
  */
 
 /** The settings that apply to a repository: its own, else those of the user or of the machine. */
@@ -490,12 +478,10 @@ async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
   }
 }
 
-/** The folder of git's settings of this user. */
 function userFolder(): string {
   return join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git')
 }
 
-/** The files in which git keeps the settings of this user. */
 function userSettings(): readonly string[] {
   return [process.env.GIT_CONFIG_GLOBAL || join(homedir(), '.gitconfig'), join(userFolder(), 'config')]
 }
@@ -542,7 +528,6 @@ async function trackedAndIgnored(
 
 let git: Promise<string | undefined> | undefined
 
-/** Runs git and returns its output; undefined if git is not installed, fails, or writes more than {@link maxOutputBytes}. */
 async function runGit(
   args: readonly string[],
   cwd: string,

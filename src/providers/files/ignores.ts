@@ -5,8 +5,8 @@ import { baseName } from '../../core/path.ts'
 import { namesCredentials } from '../../secrets/credential-files.ts'
 
 /**
- * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`.
- * Characters are bytes, as in git: `?` matches half of an `é`.
+ * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of
+ * `core/glob.ts`. Characters are bytes, as in git.
  */
 
 interface Dialect {
@@ -19,7 +19,6 @@ interface Dialect {
 const slash = 0x2f
 const special = /[*?[\\]/
 
-/** Returns the length of the literal prefix of a pattern, in bytes. */
 export function literalPrefixLength(pattern: string): number {
   const at = pattern.search(special)
   return at === -1 ? pattern.length : at
@@ -31,10 +30,9 @@ export function asciiLowerCase(bytes: string): string {
 }
 
 /**
- * Compiles a pattern (one character per byte). The steps end in `exact`: they match one path, and not the paths below it.
- *
- * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix
- * counts as a whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
+ * Compiles a pattern (one character per byte). The steps end in `exact`: they match one path, and not the paths below it. git passes what
+ * follows the literal prefix to its matcher as a pattern of its own, so `**` right after that prefix counts as a whole segment: `a**` +
+ * `/b` also matches `ab` and `ax/y/b`.
  */
 export function compileIgnorePattern(pattern: string, dialect: Dialect): readonly GlobStep[] {
   const { path, ignoreCase } = dialect
@@ -83,7 +81,6 @@ type CharacterRange = readonly [number, number]
 const digit: CharacterRange = [0x30, 0x39]
 const upper: CharacterRange = [0x41, 0x5a]
 const lower: CharacterRange = [0x61, 0x7a]
-/** The named classes, ASCII only. `space` follows `sane_ctype` of git. */
 const classesByName: Readonly<Record<string, readonly CharacterRange[]>> = {
   alnum: [digit, upper, lower],
   alpha: [upper, lower],
@@ -172,10 +169,7 @@ export interface IgnoringRepository {
   readonly tracked: ReadonlySet<string>
 }
 
-/**
- * The rules of one file of ignore rules, linked to those of its parent directories. Immutable: changed rules are a new object, so decisions can
- * be cached by identity.
- */
+/** The rules of one file of ignore rules, linked to those of its parent directories. Immutable, so decisions can be cached by identity. */
 export interface Ignores {
   readonly kind: IgnoreKind
   /** Set for the first rules of a repository. */
@@ -192,7 +186,6 @@ export interface Ignores {
 }
 
 export interface IgnoreLine {
-  /** The path of the file of rules: relative to the root, or absolute. */
   readonly file: string
   /** Line number, from 1. Undefined: the whole file decides, because it has too many wildcards. */
   readonly line?: number
@@ -215,11 +208,10 @@ interface WildRule extends IgnoreRule {
   readonly steps: readonly GlobStep[]
 }
 
-/** As git does: names are case-sensitive, except on platforms whose file systems usually are not. */
+/** Names are case-sensitive, as in git, except on platforms whose file systems usually are not. */
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
 interface CompileOptions {
-  /** Default: `git`. */
   readonly kind?: IgnoreKind
   /** The path of the base below the directory of the file, for a file above the root. Default: the base is that directory. */
   readonly inside?: string
@@ -229,11 +221,7 @@ interface CompileOptions {
 }
 
 /**
- * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing, as in
- * git.
- *
- * Judging a path takes, at worst, time proportional to its length times the length of the patterns with wildcards. Patterns without wildcards,
- * and those of `*` plus an ending, are hash look-ups.
+ * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing.
  *
  * @param text One character per byte of the file (`latin1`).
  */
@@ -267,7 +255,6 @@ export function compileIgnores(
   const lengths = [...new Set(endings.keys().map((ending) => ending.length))]
   wild.reverse()
 
-  /** Returns the last rule that matches a path. */
   const find = (path: string): IgnoreRule | undefined => {
     const isDirectory = path.endsWith('/')
     const whole = fold(toBinaryString(isDirectory ? path.slice(0, -1) : path))
@@ -370,7 +357,6 @@ export function rulesOverruledByGit(path: string, ignores: Ignores | undefined):
   return decision?.ignored === true && decision.tracked ? decision.by : undefined
 }
 
-/** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */
 function ignorePatternLines(text: string): readonly { readonly order: number; readonly line: string }[] {
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
   return body.split('\n').flatMap((line, index) => {
@@ -409,9 +395,8 @@ function createTable() {
 }
 
 /**
- * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, installed
- * dependencies and caches, and files that commonly hold credentials (`secrets/credential-files.ts`). Names that are often real content
- * (`build`, `dist`, `target`, `vendor`, `env`) are served; .gitignore decides about them.
+ * The files and folders that are left out unless `defaultExcludes` is false. Names that are often real content (`build`, `dist`, `target`,
+ * `vendor`, `env`) are served.
  */
 
 /** Files and directories by their full name. */
@@ -423,7 +408,6 @@ const names = new Set([
   ...['.pytest_cache', '.mypy_cache', '.ruff_cache', '.tox', '.nox', '.eggs', '.hypothesis', '.ipynb_checkpoints'],
   ...['.next', '.nuxt', '.svelte-kit', '.turbo', '.parcel-cache', '.angular', '.docusaurus', '.nyc_output', '.gradle'],
   ...['.terraform', '.serverless', '.dart_tool', '.stack-work', '.direnv'],
-  // Files that desktops leave behind.
   ...['.ds_store', 'thumbs.db', '.spotlight-v100', '.fseventsd', '.trashes', '$recycle.bin', 'lost+found'],
 ])
 
@@ -440,7 +424,7 @@ const patterns = new RegExp(
   ].join('|'),
 )
 
-/** Whether a path that is left out by default holds credentials, judged by its name: a known name of keys, or an environment file. */
+/** Whether a path that is left out by default holds credentials, judged by its name. */
 export function isSecretName(path: string): boolean {
   const name = foldName(baseName(path))
   return namesCredentials(foldPath(path, name)) || /^\.(?:env|dev\.vars)|\.env$/.test(name)
@@ -456,7 +440,7 @@ export function isExcludedByDefault(path: string): boolean {
   return places.has(body.slice(body.lastIndexOf('/', body.length - name.length - 2) + 1))
 }
 
-/** Returns the last three segments of a path, folded by {@link foldName}, after a `/` if there are more. No name in the tables has more segments. */
+/** Returns the last three segments of a path, folded by {@link foldName}, after a `/` if there are more. */
 function foldPath(path: string, name: string): string {
   const isFolder = path.endsWith('/')
   const above = (isFolder ? path.slice(0, -1) : path).split('/').slice(0, -1)
@@ -473,8 +457,8 @@ export function isDotenv(path: string): boolean {
 const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Returns one text for all spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with
- * zero-width marks in between. It also maps different names to one text, so it serves only to decide what is left out.
+ * Returns one text for the spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters
+ * with zero-width marks in between. It also maps different names to one text, so it serves to decide what is left out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

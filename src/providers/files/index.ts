@@ -44,15 +44,11 @@ const template: Template = {
 }
 
 /**
- * Provider of the files below a directory.
+ * Provider of the files below a directory. A path that is not listed cannot be read, and is `not-found` whatever the reason. On Linux no
+ * change of the tree, however timed, leads a call out of the root; elsewhere this is best effort. A file is text when its bytes are UTF-8
+ * without NUL, with any name. Each answer is one consistent version of the file.
  *
- * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a refused symbolic
- * link, a device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree,
- * however timed, leads a call out of the root; elsewhere this is best effort.
- *
- * A file is text when its bytes are UTF-8 without NUL, with any name. Every answer is one consistent version of the file.
- *
- * @throws ResourceError `invalid` for an invalid root or glob; the message says what to do.
+ * @throws ResourceError `invalid` for an invalid root or glob.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
   requireKeys('files({ root })', options, { root: 'a string' })
@@ -63,7 +59,6 @@ export async function files(options: FilesOptions): Promise<Provider> {
 export interface FilesTestOptions {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
-  /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform
   /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
   readonly watches?: number
@@ -71,7 +66,6 @@ export interface FilesTestOptions {
   readonly pool?: Pool
   /** Wraps the access to the root, so that a test can simulate a file system. */
   readonly places?: (opened: RootAccess) => RootAccess
-  /** Replaces the look-up of one child of a directory. */
   readonly look?: StatEntry
 }
 
@@ -187,9 +181,7 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
 interface TranslationOptions {
   readonly walk: Walker
   readonly pool: Pool
-  /** Language tags, as they are spelled in paths. */
   readonly languages: readonly string[]
-  /** Rejects unless the file at a path is served. */
   readonly stat: (path: string, context: Context) => Promise<unknown>
 }
 
@@ -202,9 +194,8 @@ interface KnownTranslations {
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the translations of a document: the same document in other languages. The path of a translation shares its
- * first directories with the document. The first name that differs usually does not exist, so the translation does not either. The
- * translations whose first name exists are cached until a directory of the document changes, so most reads examine no other file.
+ * Returns a function that finds the same document in other languages. The translations whose first name that differs exists are cached
+ * until a directory of the document changes, so that most reads examine no other file.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())

@@ -48,11 +48,9 @@ export interface LeftOut {
   readonly reason: LeftOutReason
   /** The path that is left out: the requested path, or a parent folder with a final `/`. */
   readonly path: string
-  /** The line of a file of ignore rules that leaves it out. */
   readonly line?: IgnoreLine
   /** The glob of `exclude` that leaves it out. */
   readonly glob?: string
-  /** The target of a symbolic link: relative to the root, or absolute if it lies outside. */
   readonly target?: string
   /** Why the target of the symbolic link is not served. */
   readonly because?: LeftOut
@@ -61,14 +59,13 @@ export interface LeftOut {
 /** Number of names left out below a root, by reason. A folder that is left out counts once, with everything in it. */
 export interface LeftOutCounts {
   readonly counts: Readonly<Partial<Record<LeftOutReason, number>>>
-  /** Whether every name was examined. */
   readonly complete: boolean
 }
 
-/** Explains why files are left out: for the operator, never for a client. */
+/** Explains why files are left out, for the operator. */
 export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
-/** Maximum length of a chain of symbolic links that is explained. A longer one is called a circle. */
+/** Maximum length of a chain of symbolic links that is explained. */
 const maxTargets = 8
 
 /**
@@ -106,7 +103,6 @@ export async function openLeftOut(options: FilesOptions) {
     return { ...omission, target: below, reason: 'link-circle' }
   }
 
-  /** Returns why a name in a directory is not served, judged by rules, file type, link target and permissions; undefined if none forbids it. */
   const byKind = async (
     at: OpenedEntry,
     name: string,
@@ -170,13 +166,12 @@ export async function openLeftOut(options: FilesOptions) {
   }
 
   return {
-    /** Returns why a path is not served; undefined when it is served. */
     explain: (queryPath: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(queryPath, signal),
     /**
      * Counts the names left out, among at most `maxNames` names.
      *
-     * @param see Gets each path; that of a folder ends in `/`. A link is seen as both, since it may lead to either. `isWalked` tells whether
-     * the names in a folder are counted too.
+     * @param see Gets each path; that of a folder ends in `/`. A link is seen as both. `isWalked` tells whether the names in a folder are
+     *   counted too.
      */
     count: (
       maxNames: number,
@@ -195,7 +190,6 @@ async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, 
   return others.length === 0 ? only : name
 }
 
-/** Returns the rule by which a name in a directory is not served; undefined if no rule leaves it out. */
 function leftOutByName(
   { aliases }: OpenedEntry,
   step: string,
@@ -217,7 +211,6 @@ function leftOutByName(
   return undefined
 }
 
-/** Counts the names below the root that are left out, among the first `maxNames` names. */
 async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
   byKind: (at: OpenedEntry, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,

@@ -58,9 +58,8 @@ type KnownFacts = FileFacts | 'nothing' | undefined
 
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
-/** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
 export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveOut }: EntryBuilderOptions) {
-  /** Cache of the facts that rules set for each name of a directory, because globs are slow. It lives as long as the names. */
+  /** Cache of the facts that rules set for each name of a directory. */
   const factsByNames = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
@@ -92,7 +91,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Returns the facts in the stats of a name. Does not cache them if a later change of the file may raise no event in the directory. */
+  /** Returns the facts in the stats of a name, and caches them if a later change of the file raises an event in the directory. */
   const judge = (
     directory: ListedDirectory,
     index: number,
@@ -125,12 +124,6 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     }
   }
 
-  /**
-   * Returns the served entries of the names of a group.
-   *
-   * @param group Indices of names that are not directories.
-   * @param factsByName Cached facts, which need not be read from the disk. New ones are added.
-   */
   const entriesOf = async (
     directory: ListedDirectory,
     group: readonly number[],
@@ -160,7 +153,6 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return entries
   }
 
-  /** Returns the entry of a file, and closes its position. */
   const describe = async ({ place, aliases }: OpenedEntry, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
@@ -179,10 +171,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
   return { of: entriesOf, describe }
 }
 
-/**
- * Returns the entries of a group of names in a mount without `rules`, if the facts of all are cached; otherwise undefined. This fast
- * path avoids the arrays of the general case.
- */
+/** Returns the entries of a group of names in a mount without `rules`, if the facts of all are cached; otherwise undefined. */
 function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
@@ -206,19 +195,19 @@ function toFileFacts(stats: BigIntStats): FileFacts {
 /** Returns the entry of a file, without its heading. Opens nothing. */
 function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeByName(baseName(path))
-  // Fast path without rules: it avoids the spread.
+  // Without rules, no spread is needed.
   if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
   return { path, ...facts, mimeType, size, modified, version }
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
-  // Each creation, deletion or rename in the directory changes its stamp, but only once if several have the same time: a recent stamp is no version.
+  // Changes of the directory with the same time leave the same stamp, so a recent stamp is no version.
   const version = isSettled(stats, Date.now()) ? { version: versionStamp(stats) } : {}
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** Creates the function that takes titles from the first headings of files. It caches 20,000 titles, by version and path. */
+/** Creates the function that takes titles from the first headings of files. Titles are cached by version and path. */
 export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
@@ -238,7 +227,6 @@ export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   }
 
   return {
-    /** Returns the entry with the first heading of its file as title, if it has one. `open` opens the file; the callee closes it. */
     title: async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry> => {
       const key = `${entry.version}/${entry.path}`
       let cachedTitle = titles.get(key)
@@ -272,19 +260,15 @@ async function readHeading(places: RootAccess, place: Place, signal: AbortSignal
 
 interface ListerOptions extends EntryBuilderOptions {
   readonly names: NameCache
-  /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
   readonly confirm?: (files: number) => Promise<StateOfDirectory | undefined>
   /** How long confirmed facts are cached, in milliseconds. */
   readonly keptMs: number
-  /** Throws when the provider is closed, or the signal has aborted. */
   readonly check: (signal: AbortSignal) => void
 }
 
-/** A directory that is being listed. */
 interface Frame {
   readonly position: OpenedEntry
   readonly names: DirectoryNames
-  /** Index of the next name. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
@@ -296,15 +280,14 @@ const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names that are tested for one group, so that other work gets its turn. */
 const maxTried = 1000
 /**
- * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20
- * files. The first number is for directories that no listing has examined yet. The second one is for directories that a listing
- * has examined under the same watch: completion of names lists them again and again.
+ * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20 files. The
+ * second number is for directories that a listing has examined under the same watch.
  */
 const [unasked, unaskedAgain] = [64, 8]
-/** How long an answer of the watch is used, in milliseconds: a list shows no state older than that. */
+/** How long an answer of the watch is used, in milliseconds. */
 const confirmedMs = 20
 
-/** Creates the functions that list files (`list`) and describe one file or directory (`stat`). Both return the same entry for a file. */
+/** Creates the functions that list files (`list`) and describe one file or directory (`stat`). */
 export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
@@ -366,7 +349,7 @@ export function createFileLister(options: ListerOptions) {
     try {
       const start = await walk.to(prefix, { signal, allows })
       try {
-        // Entries begin with the prefix: a directory that is listed in another spelling has none.
+        // Entries begin with the prefix, so a directory that is listed in another spelling has none.
         if (start.aliases[0].path !== prefix) throw notFound('listed in another spelling')
         frames.push(await open(start, rest, signal))
       } catch (error) {
@@ -444,7 +427,6 @@ function childPath({ position }: Frame, name: string): string {
   return `${position.aliases[0].path}${name}`
 }
 
-/** Advances over the next files, up to a directory, and returns the indices of those to examine. */
 function takeGroup(frame: Frame, size: number, skim: ListQuery['skim']): readonly number[] {
   const { names } = frame.names
   const group: number[] = []

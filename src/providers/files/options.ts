@@ -7,7 +7,7 @@ import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { Description } from '../../core/provider.ts'
 
-/** Types of names and extensions that the `mime` library does not know, or maps to a type that hardly anybody uses. */
+/** Types of names and extensions that the `mime` library does not know, or maps to a rare type. */
 const types: Readonly<Record<string, readonly string[]>> = {
   'text/typescript': ['ts', 'mts', 'cts'],
   'text/tsx': ['tsx'],
@@ -92,7 +92,6 @@ const typesByName = new Map(
   Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
 )
 
-/** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
 /** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. Undefined if neither is known. */
@@ -104,7 +103,7 @@ export function mimeTypeByName(name: string): string | undefined {
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
   if (!typesByName.has(extension) && !others.has(extension)) {
-    // Clients can request any file name, so the cache must be bounded.
+    // Clients can request any file name, so the cache is bounded.
     if (others.size >= 1000) others.clear()
     others.set(extension, mime.getType(extension) ?? undefined)
   }
@@ -145,13 +144,12 @@ function magic(head: Uint8Array): string | undefined {
 
 /** Metadata for the files that match. When several rules match a file, the last rule that sets a field decides it. */
 export interface FileRule extends Description {
-  /** One or more globs of paths. */
   readonly match: string | readonly string[]
   /** `heading`: the first Markdown heading in the file. Any other text is the title itself. */
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of all rules for one file. Files that match the same rules share one object. */
+/** The combined facts of the rules for one file. Files that match the same rules share one object. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
@@ -160,7 +158,6 @@ export interface RuleFacts {
 /** Returns the facts that rules set for the file at a path. */
 export type MetadataRules = (path: string) => RuleFacts
 
-/** The facts of a file that no rule matches. */
 export const noFacts: Description = {}
 
 /**
@@ -190,15 +187,14 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
 }
 
 /**
- * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths; a file or folder that matches is served anyway.
- * For a file in a folder that is left out, the folder must be named too.
+ * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths that are served anyway. For a file in a folder
+ * that is left out, the folder must be named too.
  */
 export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 
 export interface FilesOptions {
-  /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Limits of the path of the root. By default its symbolic links are followed, once, when the provider is created. */
+  /** Limits of the path of the root. By default its symbolic links are followed when the provider is created. */
   readonly within?: FolderBounds
   /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
@@ -238,7 +234,6 @@ export interface FilesOptions {
    * languages. Do not set it if access rules hide some paths of the folder: their names would appear there. Default none.
    */
   readonly languages?: readonly string[]
-  /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
    * Interval at which all files are compared with their last known state, in milliseconds: the longest delay of a change that the system does
@@ -252,7 +247,6 @@ const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 const defaultReconcileMs = 30_000
-/** Maximum of `reconcile`: a day, in milliseconds. */
 const maxReconcileMs = 24 * 3_600_000
 
 /** Adds the default values. @throws ResourceError `invalid` for `maxBytes` or `reconcile` out of range. */

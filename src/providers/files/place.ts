@@ -19,14 +19,14 @@ import type { ByteRange, Context } from '../../core/provider.ts'
 
 /**
  * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
- * (`O_PATH`): it stays valid when its name changes.
+ * (`O_PATH`).
  */
 export interface Place extends RefCounted {
   /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
   readonly at: string
   /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
-  /** Whether the place is on a local file system, so that calls on it answer at once. */
+  /** Whether the place is on a local file system. */
   readonly local: boolean
   /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
@@ -34,7 +34,6 @@ export interface Place extends RefCounted {
   readonly steady?: <T>(call: () => Promise<T>, signal: AbortSignal) => Promise<T>
 }
 
-/** A file that is open for reading. */
 export interface ReadHandle {
   /** Fills a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
   read(
@@ -50,28 +49,27 @@ interface Steps {
   /** Whether a directory is expected. If so, its mount is checked before everything else. */
   readonly directory: boolean
   /**
-   * Whether anything but a directory, a symbolic link included, is refused as if it did not exist. The refusal comes at once, so that the time
-   * does not reveal that the name exists.
+   * Whether anything but a directory is refused as if it did not exist. The refusal comes at once, so that the time does not reveal that
+   * the name exists.
    */
   readonly only?: boolean
-  /** Whether to follow a symbolic link, wherever it leads. Used only to find the target, which is not opened for reading. */
+  /** Whether to follow a symbolic link, wherever it leads, to find the target. */
   readonly follow?: boolean
 }
 
-/** Access to a root and its contents. Every method throws `not-found` or `unavailable`, or the reason of the abort. */
+/** Access to a root and its contents. Methods throw `not-found` or `unavailable`, or the reason of the abort. */
 export interface RootAccess {
   /** The path at which the root was opened, without symbolic links. The root may have moved since. */
   readonly real: string
   /**
-   * Returns the current root. It is opened again by its path, without following symbolic links, when it was deleted, when its file system is
-   * unmounted, and when another one is mounted over it. Throws `unavailable` when it is gone.
+   * Returns the current root. It is opened again by its path when it was deleted, when its file system is unmounted, and when another one
+   * is mounted over it. Throws `unavailable` when it is gone.
    */
   root(signal: AbortSignal): Promise<Place>
-  /** Opens a child of a directory. Opens a symbolic link itself, not its target, unless `follow` is set. */
+  /** Opens a child of a directory; a symbolic link itself, unless `follow` is set. */
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
   /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
-  /** Opens a regular file for reading. */
   open(place: Place, signal: AbortSignal): Promise<ReadHandle>
   close(): void
 }
@@ -91,8 +89,9 @@ interface CallTerms<T> {
 }
 
 /**
- * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls forever:
- * with a share of its own, it cannot block those of other providers. The share is half of the threads (`UV_THREADPOOL_SIZE`, 4 when unset).
+ * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls
+ * forever: with a share of its own, it cannot block those of other providers. The share is half of the threads (`UV_THREADPOOL_SIZE`, 4
+ * when unset).
  */
 export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
   let free = limit
@@ -139,7 +138,6 @@ function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4
 }
 
-/** Waits for a result, and rejects when the signal aborts first. */
 export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
@@ -161,13 +159,12 @@ export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (
 
 /** Adds an abort listener and returns the function that removes it. */
 function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  // Many calls may share one signal: Node would warn of a leak at the eleventh listener.
+  // Many calls may share one signal, and Node warns at the eleventh listener.
   setMaxListeners(0, signal)
   signal.addEventListener('abort', listener, { once: true })
   return () => signal.removeEventListener('abort', listener)
 }
 
-/** Error codes of the file system for a name that this process cannot open. */
 const absent = new Set([
   'EACCES',
   'EILSEQ',
@@ -202,12 +199,12 @@ export function toFileError(error: unknown): unknown {
   return new ResourceError('unavailable', `The file system reports ${code}.`, {}, { cause: error })
 }
 
-/** Error codes for a lack of memory, descriptors or the like in this process or the system. Other codes concern one file or directory. */
+/** Error codes for a lack of memory, descriptors or the like in this process or the system. */
 const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
 /** Maximum number of names that are remembered as logged. */
 const maxLogged = 1000
 
-/** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */
+/** Leaves out one name in a directory that the file system fails on. Throws an error that is not about this name alone. */
 export type LeaveOut = (path: string, error: unknown) => void
 
 export function createLeaveOut(log: Log): LeaveOut {
@@ -229,8 +226,8 @@ export interface PermitOptions {
 }
 
 /**
- * Returns the kind of a file that may be served: regular file or directory. Undefined for devices, sockets and FIFOs, for a deleted file, and,
- * unless the options permit them, for a file with several names and for everything on another device than the root.
+ * Returns the kind of a file that may be served: regular file or directory. Undefined for devices, sockets and FIFOs, for a deleted file,
+ * and, unless the options permit them, for a file with several names and for files on another device than the root.
  */
 export function servableKind(
   stats: BigIntStats,
@@ -257,8 +254,8 @@ export async function statFile(place: Place, name: string, pool: Pool, signal: A
 }
 
 /**
- * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
- * until they turn out to be slow. The pool then does the rest.
+ * Returns the stats of several children of a directory. On a local file system the calls run on this thread, until they turn out to be
+ * slow.
  *
  * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. By default the error is thrown.
  */
@@ -272,7 +269,7 @@ export async function statFiles(
   const allStats: MaybeStats[] = []
   const start = performance.now()
   while (place.local && allStats.length < names.length) {
-    // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
+    // Calls that take long wait for the disk.
     if (allStats.length % 8 === 0 && performance.now() - start > 5) break
     const name = names[allStats.length] ?? ''
     try {
@@ -292,7 +289,6 @@ function rethrow(_: string, error: unknown): never {
   throw error
 }
 
-/** Does the same as {@link statFile} on this thread: for a place on a local file system. */
 export function statFileSync(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
@@ -308,7 +304,7 @@ async function lookInPool(
   signal: AbortSignal,
   leaveOut: LeaveOut = rethrow,
 ) {
-  // At most four tasks, each of which examines its names in sequence, so that one abort listener serves many names.
+  // Each of at most four tasks examines its names in sequence, so that one abort listener serves many names.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
@@ -335,7 +331,6 @@ function nothingOr(error: unknown): undefined {
 
 let identity = { user: -1, groups: new Set<bigint>() }
 
-/** Returns the user and groups of this process, which may drop privileges while it runs. */
 function currentIdentity(): typeof identity {
   const user = process.geteuid?.() ?? 0
   if (user !== identity.user) {
@@ -366,7 +361,7 @@ export function versionStamp(stats: BigIntStats): string {
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
 
-/** Whether two stats have the same stamp. It is cheaper than making both stamps. */
+/** Whether two stats have the same stamp. */
 export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }
@@ -375,11 +370,11 @@ export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
 export const tickMs = 20
 
 /**
- * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that
- * may be stale although the stamp is unchanged. A time in the future was set by hand, and no change produces it.
+ * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. A time in the future was
+ * set by hand, and counts as settled.
  *
- * @param time Time at which the stats were taken, or when that is not known, a time before it.
- * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
+ * @param time Time at which the stats were taken, or a time before it.
+ * @param until Time after the stats were taken.
  */
 export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, until = time): boolean {
   for (const changed of [Number(stats.mtimeMs), Number(stats.ctimeMs)])
@@ -394,13 +389,12 @@ const maxFacts = 10_000
 export const settledMs = 3000
 
 /**
- * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of
- * the directory change, as they do when a name is added. This saves each small read two look-ups.
+ * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the
+ * times of the directory change, as they do when a name is added.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
-  /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const directory = local ? directories.get(stats.ino) : undefined
     return directory !== undefined && directory.stats.dev === stats.dev && hasSameStamp(directory.stats, stats)
@@ -416,19 +410,17 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
       if (!local || !isSettled(stats, clock.now(), settledMs)) return
       const facts = of(directory) ?? new Set()
       if (directories.size >= maxDirectories) directories.clear()
-      // Clients can request any name, so the set must be bounded.
+      // Clients can request any name, so the set is bounded.
       if (facts.size >= maxFacts) facts.clear()
       directories.set(stats.ino, { stats, facts: facts.add(fact) })
     },
   }
 }
 
-/** Bytes of one version of a file, with the stats of that version. */
 interface Bytes {
   readonly bytes: Buffer
   /** Offset of the first of the bytes in the file. */
   readonly start: number
-  /** The first bytes of the file. */
   readonly head: Buffer
   readonly stats: BigIntStats
 }
@@ -437,16 +429,13 @@ const chunkBytes = 1024 * 1024
 const attempts = 6
 
 /**
- * Reads a file, or a range of it, as it was at one moment.
- *
- * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without a new time, so
- * the read waits for 20 ms first. Times and size are compared before and after; when they differ, the file is read again, with at most six
- * attempts. A file that only grows, like a log, is read up to its size when the read began. A file of which only `ctime` keeps changing, for
- * example by renames, is accepted when two reads are equal.
+ * Reads a file, or a range of it, as it was at one moment. Times and size are compared before and after; when they differ, the file is read
+ * again, with at most six attempts. After a recent write the read waits for a tick of the clock, because one more write could leave the
+ * same time. A file that only grows, like a log, is read up to its size when the read began.
  *
  * @param limit Maximum number of bytes read.
- * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
- * file that does not stop changing, {@link overReadLimitError} for more bytes than `most`.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for
+ *   a file that does not stop changing, {@link overReadLimitError} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,
@@ -523,15 +512,11 @@ function isUntouched(before: Bytes, bytes: Bytes, after: BigIntStats): boolean {
   return same && isQuiet(before.stats) && bytes.bytes.equals(before.bytes)
 }
 
-/**
- * Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too, because
- * only a program can have set it.
- */
+/** Whether a file was last modified more than a tick of the clock ago, or in the future. */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }
 
-/** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
 async function readPart(handle: ReadHandle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
   const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
   let length = 0
@@ -539,7 +524,7 @@ async function readPart(handle: ReadHandle, start: number, end: number, beyond: 
     const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }
     const count = await handle.read(buffer, part, signal)
     length += count
-    // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.
+    // A short read means the end of the file if all expected bytes have been read.
     if (count === 0 || (count < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)

@@ -31,14 +31,10 @@ export interface VisibilityOptions {
   readonly defaultExcludes: DefaultExcludes
   readonly dotenv?: boolean
   readonly hidden: boolean
-  /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform
 }
 
-/**
- * Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. Listing,
- * reading and describing judge names only by this test.
- */
+/** Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
 /** The rule that leaves a name out. */
@@ -92,7 +88,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Returns a test whether a path matches a glob, in any letter case, or in its folded spelling: some file systems treat both as one file. */
+/** Returns a test whether a path matches a glob, in any letter case, or in its folded spelling. */
 export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
@@ -141,9 +137,7 @@ export interface OpenedEntry {
   readonly place: Place
   /** The requested name comes first, as the directories list it. A place reached through symbolic links must be visible under each name. */
   readonly aliases: readonly [Alias, ...Alias[]]
-  /** Device number of the root. */
   readonly device: bigint
-  /** Whether the caller may see a path. Every alias except the requested one must pass this test. */
   readonly allows: Allows
   /** Stats of the directories from the root to here. */
   readonly trail: readonly fs.BigIntStats[]
@@ -151,10 +145,9 @@ export interface OpenedEntry {
   readonly links: number
 }
 
-/** Whether the caller may see a path. */
 export type Allows = (path: string) => boolean
 
-/** Opens files and directories that may be served. Every method throws `not-found` for one that may not, whatever the reason. */
+/** Opens files and directories that may be served. Methods throw `not-found` for one that may not, whatever the reason. */
 export interface Walker {
   root(signal: AbortSignal, allows?: Allows): Promise<OpenedEntry>
   /** Opens a child of a directory. The parent stays open. */
@@ -180,7 +173,7 @@ interface WalkOptions {
 
 /** Maximum depth of directories that are served: a walk holds one descriptor for each. */
 export const maxDepth = 256
-/** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
+/** Maximum number of symbolic links in one path: directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
 export function createWalk(options: WalkOptions): Walker {
@@ -199,7 +192,7 @@ export function createWalk(options: WalkOptions): Walker {
     }
   }
 
-  /** Opens the target of a link by a walk that follows no links, so that only a target that is served by its own path is found. */
+  /** Opens the target of a link by a walk that follows no links. */
   const follow = async (
     parent: OpenedEntry,
     name: string,
@@ -297,10 +290,9 @@ export function createWalk(options: WalkOptions): Walker {
   return { root, enter: find, to }
 }
 
-/** Maximum number of cached verdicts. */
 const maxVerdicts = 10_000
 
-/** Caches the verdicts on names: a name is judged when it is listed and when it is read, and judging it takes a notable part of a small read. */
+/** Caches the verdicts on names. */
 export function cacheVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
@@ -308,7 +300,6 @@ export function cacheVerdicts(visible: Visibility): Visibility {
     // Rules are immutable: other rules are another object.
     if (verdict !== undefined && verdict.ignores === ignores) return verdict.shown
     const isVisible = visible(path, ignores)
-    // Clients can request any name, so the cache must be bounded.
     if (verdicts.size >= maxVerdicts) verdicts.clear()
     verdicts.set(path, { ignores, shown: isVisible })
     return isVisible
@@ -350,7 +341,8 @@ export type StatEntry = (place: Place, name: string, signal: AbortSignal) => Pro
 
 /**
  * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or
- * decomposed, with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so other spellings open nothing.
+ * decomposed, with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so other spellings open
+ * nothing.
  */
 function createSpelling(names: ListedNames, look: StatEntry) {
   const facts = createDirectoryFacts()
@@ -367,7 +359,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
       const { names: allNames } = await names.of(parent, signal)
       return [name, `${name}/`].some((one) => allNames[indexAfter(allNames, one) - 1] === one)
     },
-    /** Returns the only listed name that is canonically equivalent; else undefined. People and models compose letters, macOS decomposes them. */
+    /** Returns the only listed name that is canonically equivalent; else undefined. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!mayHaveOtherSpellings(name)) return undefined
       const directoryNames = await names.of(parent, signal)
@@ -378,10 +370,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
     },
   }
 
-  /**
-   * Whether the directory may accept other spellings of the name: the name looks like a short one, or a variant of it leads to a file. The
-   * identity of that file proves nothing, because some file systems in user space (FUSE) number each spelling anew.
-   */
+  /** Whether the directory may accept other spellings of the name: the name looks like a short one, or a variant of it leads to a file. */
   async function mayBeSpelledOtherwise(directory: Place, name: string, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
     for (const variant of variantsOf(name)) if ((await look(directory, variant, signal)) !== undefined) return true
@@ -403,13 +392,12 @@ function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly
   return paths
 }
 
-/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to a file. */
+/** Returns other spellings of a name. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()
     return lower === character ? character.toUpperCase() : lower
   }).join('')
-  // A soft hyphen is one of the characters that such file systems ignore.
   const first = turned === name ? `${name}\u00ad` : turned
   return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }
@@ -417,13 +405,10 @@ function variantsOf(name: string): readonly string[] {
 /** Number of names between two readings of the clock. */
 const namesPerLook = 256
 
-/**
- * Sorts the names of one directory in path order and removes duplicates. It yields on the way, so that a directory of a million names does not
- * block the event loop.
- */
+/** Sorts the names of one directory in path order and removes duplicates, in time slices. */
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
   let count = 0
-  // The clock is read once for many names: comparing two of them takes less time than reading it.
+  // Comparing two names takes less time than reading the clock, so it is read once for many names.
   const slices = { due: () => ++count % namesPerLook === 0 && eventLoopYield.due(), rest: eventLoopYield.take }
   const unique: string[] = []
   for (const name of await sortInSlices(names, comparePaths, slices, sortRun)) {
@@ -434,7 +419,7 @@ export async function sortNames(names: readonly string[]): Promise<readonly stri
 }
 
 function sortRun(names: string[]): string[] {
-  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
+  // Up to U+D7FF, the order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
   const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
   return names.sort(plain ? undefined : comparePaths)
 }
@@ -447,7 +432,7 @@ interface NamesSnapshot {
   readonly names: DirectoryNames
 }
 
-/** Maximum number of cached names of all directories: about 30 MB. One directory may have more. */
+/** Maximum number of cached names of all directories. One directory may have more. */
 const maxNames = 500_000
 /** How long a snapshot is used, in milliseconds, on a file system that may not update the times of its directories. */
 const maxForeignAgeMs = 1000
@@ -459,7 +444,7 @@ const noLinks: ReadonlySet<string> = new Set()
  * Creates a cache of the names in directories, which reads them again when a directory has changed.
  *
  * @param links Whether the names of symbolic links are included.
- * @param mine Whether this thread has no other work, and so may block on a local file system, which takes half the time.
+ * @param mine Whether this thread has no other work, and so may block on a local file system.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
   const snapshots = createLruCache<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
@@ -522,7 +507,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       )
         return (await untilAbort(other.snapshot, signal)).names
 
-      // The read runs to its end even if this caller aborts: others may wait for it, and the next caller uses it.
+      // The read runs to its end even if this caller aborts: others may wait for it.
       position.place.keep()
       const snapshot = takeNames(position).finally(() => {
         position.place.close()
@@ -552,20 +537,15 @@ export function sameAliases(a: Pick<OpenedEntry, 'aliases'>, b: Pick<OpenedEntry
 }
 
 interface FoundNames {
-  /** The names of files, and those of directories with a final `/`. */
   readonly names: string[]
   readonly linked: string[]
 }
 
-/**
- * Maximum size of a directory whose names are read with one call, in bytes, according to its stats. Such a directory has about
- * 500 names on ext4, and at most 16,384 on any file system.
- */
+/** Maximum size of a directory whose names are read with one call, in bytes, according to its stats. */
 const smallBytes = 16 * 1024
 
 /**
- * Reads all names in a directory. Does not use `recursive`, which loses files on Node 20. Reads a large directory in chunks, between which other
- * work gets its turn.
+ * Reads the names in a directory. Does not use `recursive`, which loses files on Node 20.
  *
  * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
@@ -615,7 +595,6 @@ function addEntryName(entry: fs.Dirent, { names, linked }: FoundNames): void {
   else if (entry.isSymbolicLink()) linked.push(entry.name)
 }
 
-/** Facts of a served file that its entry shows. */
 export interface FileFacts {
   readonly size: number
   /** Time of the last modification, in milliseconds since 1970. */
@@ -623,7 +602,7 @@ export interface FileFacts {
   readonly version: string
 }
 
-/** Facts of the files of one directory, by the indices of their names: 80 bytes each, with the version. */
+/** Facts of the files of one directory, by the indices of their names. */
 export interface FactsByName {
   /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not examined. */
   at(index: number): FileFacts | 'nothing' | undefined
@@ -634,8 +613,8 @@ export interface FactsByName {
 /**
  * Cache of the facts of examined files, for each directory. The facts are dropped with the names of the directory.
  *
- * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map or
- * another hard link.
+ * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map
+ *   or another hard link.
  */
 export function createFileFactsCache(keptMs: number) {
   const factsCache = new WeakMap<
@@ -646,14 +625,14 @@ export function createFileFactsCache(keptMs: number) {
     /** Whether facts of the directory are cached, even if they are out of date. */
     knows: (names: DirectoryNames): boolean => factsCache.has(names),
     /**
-     * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
-     * later list shows an older state. Undefined when nothing is known.
+     * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ. Undefined when nothing
+     * is known.
      */
     comparing: (names: DirectoryNames): FactsByName | undefined => {
       const facts = factsCache.get(names)?.looked
       return facts === undefined ? undefined : createComparing(facts)
     },
-    /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
+    /** @param state State of the directory. Facts of another state are dropped. */
     of: (names: DirectoryNames, state: number): FactsByName => {
       const last = factsCache.get(names)
       const now = performance.now()

@@ -63,14 +63,13 @@ import {
 /** Change of a file since it was last examined. */
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
-/** State of the files of one directory when they were last examined. It takes 33 bytes per name, besides the names. */
+/** State of the files of one directory when they were last examined. */
 interface FileStates {
   readonly names: DirectoryNames
   /**
-   * Records the stats of the name at an index (undefined: not served), and returns the change.
-   *
-   * A file that was never examined is reported as changed if it changed since the watch began: its event may be late, or lost. With `doubt`, it
-   * is always reported, and so is a file that was examined so soon after a change that a further change may have left the same times.
+   * Records the stats of the name at an index (undefined: not served), and returns the change. A file that was never examined is reported
+   * as changed if it changed since the watch began. With `doubt`, it is always reported, and so is a file that was examined so soon after a
+   * change that a further change may have left the same times.
    *
    * @param doubt Whether an event reported a change in the directory, or no event would report one.
    * @param look Period in which the stats were taken, in milliseconds since 1970.
@@ -81,7 +80,6 @@ interface FileStates {
     doubt: boolean,
     look: { readonly from: number; readonly until: number },
   ): NameChange
-  /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
   /** Returns the snapshot with the new names of the directory, the names that it did not have, and the files that are gone. */
   renew(names: DirectoryNames): {
@@ -93,7 +91,6 @@ interface FileStates {
 
 /** State of a name: not served, never examined, examined, or examined too soon after a change. Directories are always `absent`. */
 const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
-/** The names of a directory without known contents. */
 const noNames: DirectoryNames = { names: [], links: new Set() }
 
 /**
@@ -110,9 +107,8 @@ const now = new BigInt64Array(4)
 
 /** @param stamps For each name: inode, size, mtime and ctime in nanoseconds. */
 function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64Array, since: number): FileStates {
-  /** Whether the stamp is unchanged. Stores the new one. */
   const stamp = (at: number, { ino, size, mtimeNs, ctimeNs }: BigIntStats): boolean => {
-    // Stored in an array of the same type first, so that an inode above 63 bits is compared in its truncated form.
+    // Stored in an array of the same type first, because an inode above 63 bits is truncated in it.
     now.set([ino, size, mtimeNs, ctimeNs])
     const same = now.every((value, i) => value === stamps[at + i])
     if (!same) stamps.set(now, at)
@@ -156,7 +152,6 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
   }
 }
 
-/** A directory that is served, with its state at the last scan. */
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
@@ -164,9 +159,7 @@ export interface Directory {
   readonly since: number
   /** Device and inode of the directory (see {@link fileIdentity}). */
   readonly identity: string
-  /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
-  /** Target paths of the symbolic links in it, by name. */
   readonly targets: Map<string, readonly string[]>
   /** Paths that symbolic links in it lead to, or led to before. */
   readonly linked: Set<string>
@@ -194,7 +187,7 @@ interface DirectoriesOptions {
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
   readonly prompt: boolean
-  /** Maximum number of names kept in memory, about 110 bytes each. */
+  /** Maximum number of names kept in memory. */
   readonly limit: number
 }
 
@@ -209,7 +202,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
   const linked = new Map<string, Set<Directory>>()
   let count = 0
 
-  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
   const hear = (directory: Directory, name: string | undefined): void => {
     if (directory.gone) return
     if (name === undefined || (directory.heard?.size ?? 0) >= maxHeard) directory.heard = undefined
@@ -222,7 +214,7 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     if (prompt && handle !== undefined) ledger.touch(identity)
   }
 
-  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
+  /** Watches a directory, also if it was watched before, because the system may have dropped the watch. */
   const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
     const onEvent: OnFileEvent = (name, isLost) => {
@@ -236,14 +228,12 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     touch(directory)
   }
 
-  /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
   const know = (directory: Directory, snapshot: FileStates): void => {
     count += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
     if (count > limit) throw tooManyToWatch(limit)
   }
 
-  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
   const tell = (directory: Directory, name: string, isListed: boolean): void => {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
@@ -256,7 +246,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 
-  /** Removes all contents of a directory, and notifies of the removal. */
   const empty = (directory: Directory): void => {
     const { children, snapshot, targets } = directory
     know(directory, createFileStates(noNames, 0))
@@ -279,7 +268,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     all.delete(directory)
   }
 
-  /** Removes a directory, and notifies that its contents are gone. */
   const drop = (directory: Directory): void => {
     remove(directory)
     directory.parent?.children.delete(directoryName(directory))
@@ -288,7 +276,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
 
   return {
     all: all as ReadonlySet<Directory>,
-    /** Adds a directory with unknown contents, and watches it if possible. */
     add: (parent: Directory | undefined, position: OpenedEntry): Directory => {
       const directory = createDirectory(parent, position)
       all.add(directory)
@@ -314,7 +301,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     },
     empty,
     drop,
-    /** Forgets everything, without notifications. */
     clear: (): void => {
       for (const directory of all) remove(directory)
       linked.clear()
@@ -328,7 +314,6 @@ function tooManyToWatch(limit: number): ResourceError {
   return new ResourceError('too-large', message)
 }
 
-/** Records that a directory is not watched any more. */
 function lose(directory: Directory, ledger: UpdateCollector): void {
   ledger.lose(directory.identity)
   directory.handle = undefined
@@ -374,14 +359,12 @@ interface TreeOptions {
 /** Why a directory is scanned: the watch begins, an event arrived, or its turn in a round has come. */
 type Cause = 'first' | 'heard' | 'round'
 
-/** Number of files examined at once. */
 const group = 256
 /** Delay of a retry after a failure, in milliseconds. */
 const retryDelayMs = 1000
-/** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
+/** Duration of a slow scan, in milliseconds. */
 const slowScanMs = 20
 
-/** Finds the directories that are served, and compares them with their known state. */
 function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
   /** Directories that could not be scanned, and wait for another try. */
@@ -443,7 +426,6 @@ function createTree(options: TreeOptions) {
         directories.drop(directory)
         directories.hear(parent, undefined)
       } else {
-        // Another directory is at the root's path. The next check of the root restarts the watch there, unless the first directory is back.
         directory.heard = undefined
         schedule.later(directory, retryDelayMs)
       }
@@ -451,7 +433,6 @@ function createTree(options: TreeOptions) {
       if (!isResourceError(error, 'not-found')) putOff(directory, error)
       else if (parent !== undefined) directories.drop(directory)
       else {
-        // The root is unreadable: it is treated as empty until it can be read again.
         directories.empty(directory)
         schedule.later(directory, retryDelayMs)
       }
@@ -466,7 +447,6 @@ function createTree(options: TreeOptions) {
       for (const directory of troubled) if (directory.gone) troubled.delete(directory)
       return troubled.size > 0
     },
-    /** Finds all directories, and returns the root. Does not notify of files that exist already. */
     explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
       try {
@@ -494,7 +474,6 @@ type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: May
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
-  /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (
     directory: Directory,
     position: OpenedEntry,
@@ -521,10 +500,9 @@ function createScan(options: TreeOptions, visit: Visit) {
   }
 
   /**
-   * Examines some of the names of a directory. In a round, the new stats are judged only after the events of all changes in them have arrived,
-   * so that no change is taken for the initial state.
+   * Examines some of the names of a directory. In a round, the new stats are judged after the events of the changes in them have arrived.
    *
-   * @param names Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
+   * @param names Names in events. Other names are not in doubt. Undefined if any name may have changed.
    */
   const look = async (
     directory: Directory,
@@ -559,10 +537,10 @@ function createScan(options: TreeOptions, visit: Visit) {
     }
   }
 
-  /** Whether events have scheduled a scan of a directory, or will: after a lost event, the state of its names is unknown until then. */
+  /** Whether events have scheduled a scan of a directory, or will. */
   const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
 
-  /** Leaves all names of a directory to the scan that its events have scheduled. */
+  /** Leaves the names of a directory to the scan that its events have scheduled. */
   const leaveToEvents = (directory: Directory): void => {
     // Without a reliable watch, any name may have changed without an event.
     if (directories.isHeard(directory)) directory.whole = true
@@ -580,7 +558,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     if (cause === 'first') {
       directories.know(directory, createFileStates(directoryNames, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
-      // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
+      // Files can wait for the first round, since an event before it reports them as changed. The targets of links raise no events here.
       const urgent = (name = '') => name.endsWith('/') || directoryNames.links.has(name)
       const first = all.filter((index) => urgent(directoryNames.names[index]))
       return look(directory, position, first, cause)
@@ -614,11 +592,11 @@ async function tellPassed(
   const passed = [...heardNames].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
-  // A name that came and went is no change of the list. Otherwise every client would list again whenever a file is replaced.
+  // A name that came and went is no change of the list: otherwise every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
-/** Replaces the known names of a directory, and notifies of the files and directories that are gone. Returns the new names. */
+/** Replaces the known names of a directory, and notifies of the files and directories that are gone. */
 function rename(
   directories: Directories,
   directory: Directory,
@@ -631,7 +609,7 @@ function rename(
   return came
 }
 
-/** Waits until all events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
+/** Waits until the events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
 async function everythingHeard(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -641,10 +619,7 @@ function indexOf(names: readonly string[], name: string): number {
   return names[index] === name ? index : -1
 }
 
-/**
- * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
- * request. Each watch has its own port, and ends when the port is closed.
- */
+/** The watch thread for the files mounts of a process. Each watch has its own port, and ends when the port is closed. */
 parentPort?.on('message', ({ options, port }: WatchStart) => void serve(options, port))
 
 async function serve(options: WatchStart['options'], port: MessagePort): Promise<void> {
@@ -686,7 +661,6 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
 
 const watchFailed = 'The watch of a files mount failed.'
 
-/** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
@@ -696,8 +670,7 @@ const mostTurns = 8
 const suspectIntervalMs = 5000
 
 /**
- * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
- * compared with its known state. Directories are scanned one after the other.
+ * Watches the served files below a root. On an event, or when its turn in a round comes, a directory is compared with its known state.
  *
  * @param report Called when the quality of the watch changes (undefined: as good as it can be).
  * @param watch Replaces `fs.watch` in tests.
@@ -800,7 +773,6 @@ export async function watchFiles(
     close()
     throw signal.aborted ? error : outward(error)
   }
-  /** Resolves once everything is closed. */
   const closed = run()
     .catch((error: unknown) => {
       if (!signal.aborted) pending.end(outward(error))
@@ -809,7 +781,6 @@ export async function watchFiles(
       close()
       looks.end()
     })
-  /** Examines everything that may have changed, waits until the changes were taken, and resolves to whether every directory could be examined. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()
@@ -823,7 +794,6 @@ export async function watchFiles(
   return { batches: pending.batches(), dues, look, closed }
 }
 
-/** Returns a function that reports a state if it differs from the last one. */
 function createReport(report: (degraded: Degradation | undefined) => void) {
   let reported: Degradation | undefined
   return (degraded: Degradation | undefined): void => {
@@ -845,15 +815,12 @@ interface RefreshOptions {
 /** Examines every directory with an event, or without a reliable watch. */
 async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
   for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
-  // An examination can schedule further directories, such as those below a changed rule.
+  // An examination can schedule further directories.
   for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
-/**
- * Marks every watched directory as possibly changed in any name, because events may have been lost. A later scan then reports differences
- * instead of taking what it finds as the initial state.
- */
+/** Marks every watched directory as possibly changed in any name, because events may have been lost. */
 function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue
@@ -862,7 +829,6 @@ function doubtAll(directories: Directories, ledger: UpdateCollector | undefined)
   }
 }
 
-/** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', watchFailed, {}, { cause: error })
   return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
@@ -879,14 +845,13 @@ interface RootWatchOptions {
   readonly signal: AbortSignal
 }
 
-/** Keeps the directories of a watch in step with its root: forgets them when the root is gone, and finds them again when there is one. */
+/** Keeps the directories of a watch in step with its root. */
 function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
   const { portable, root: openedRoot } = watch.options
   let root: Directory | undefined
   let isMoved = false
 
-  /** Finds the directories, and begins a round. */
   const begin = async () => {
     root = await tree.explore()
     rounds.reset()
@@ -897,7 +862,7 @@ function createRootWatch(watch: RootWatchOptions) {
     root = undefined
   }
 
-  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
+  /** Logs when the root was moved, because it stays served there. */
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)
@@ -906,7 +871,6 @@ function createRootWatch(watch: RootWatchOptions) {
     isMoved = here !== openedRoot.real
   }
 
-  /** Forgets all directories if the root is gone or was replaced, and begins again when there is one. */
   const check = async () => {
     let now: string | undefined
     try {

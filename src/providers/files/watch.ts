@@ -11,7 +11,6 @@ import type { PermitOptions, Place, RootAccess } from './place.ts'
 import type { OpenedRoot } from './root.ts'
 import type { VisibilityOptions } from './walk.ts'
 
-/** A file system watch of one directory. */
 export interface WatchHandle {
   close(): void
 }
@@ -23,7 +22,6 @@ export interface WatchHandle {
  */
 export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
 
-/** The file system watches of a mount. */
 export interface WatchHandles {
   /**
    * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
@@ -31,7 +29,6 @@ export interface WatchHandles {
    * @param old Watch to replace and close. It stays open when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
-  /** Lets later calls of `open` try again after a limit was reached. */
   retry(): void
   /** Whether some directory has no watch because a limit was reached, or the watch of the whole tree failed. */
   readonly limited: boolean
@@ -39,7 +36,7 @@ export interface WatchHandles {
 
 interface HandlesOptions {
   readonly log: Log
-  /** Called when the system may have dropped events: very many arrived at once, or the system reports it. */
+  /** Called when the system may have dropped events. */
   readonly overflown: () => void
   /** `fs.watch`, which a test can simulate. */
   readonly watch?: WatchFile
@@ -67,8 +64,7 @@ const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : name)
 
 /**
- * Creates a bounded set of file system watches, one for each directory. The system watches the open object, even after it is renamed or its
- * place is closed.
+ * Creates a bounded set of file system watches, one for each directory. The system watches the open object, even after it is renamed.
  *
  * @param limit Maximum number of watches.
  */
@@ -90,7 +86,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
     return undefined
   }
 
-  /** Counts the events of one turn of the event loop. A full queue arrives in one turn, so an overflow is suspected before any scan is evaluated. */
+  /** Counts the events of one turn of the event loop, because a full queue arrives in one turn. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -145,8 +141,8 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
 }
 
 /**
- * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths in all, and on Windows nobody could rename or
- * delete a directory that has a watch of its own.
+ * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths, and on Windows a directory that has
+ * a watch of its own cannot be renamed or deleted.
  */
 function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
   /** Listeners by the canonical path of their directory. A directory behind a link has several. */
@@ -261,7 +257,6 @@ export function createSchedule<T extends object>() {
       const first = items.get(item)?.first ?? now
       putItem(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
     },
-    /** Makes the item due after `ms` milliseconds. */
     later: (item: T, ms: number) => putItem(item, performance.now() + ms),
     /** Prevents events from making the item due within the next `ms` milliseconds. */
     spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
@@ -270,13 +265,11 @@ export function createSchedule<T extends object>() {
       return items.size
     },
     drop: (item: T) => void items.delete(item),
-    /** Takes all items, due or not. */
     takeAll: (): readonly T[] => {
       const all = [...items.keys()]
       items.clear()
       return all
     },
-    /** Takes the due items, in the order of their first events. */
     take: (): readonly T[] => {
       const now = performance.now()
       const due = [...items].filter((entry) => entry[1].due <= now).map(([item]) => item)
@@ -296,7 +289,6 @@ export function createSchedule<T extends object>() {
       }
       wakeAt = 0
     },
-    /** Ends a running call of `idle`. */
     wake: event.set,
   }
 }
@@ -349,22 +341,20 @@ interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
   readonly look: (directory: T) => Promise<void>
   readonly begun: () => void
-  /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly intervalMs: number
-  /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
+  /** Length of the pause after a time slice, as a multiple of the slice. The first round has no pauses. */
   readonly rest: number
 }
 
 const sliceMs = 10
 
-/** Creates rounds, each of which scans every directory, also those without events. */
+/** Creates rounds, each of which scans the directories, also those without events. */
 export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
   let first = true
 
   return {
-    /** Time at which the next round begins or continues, as `performance.now()` returns it. */
     get due() {
       return due
     },
@@ -388,7 +378,6 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
         first = false
       } else due = now + (first ? 0 : (now - start) * rest)
     },
-    /** Begins a new round at once. */
     reset: (): void => {
       round = undefined
       due = 0
@@ -399,10 +388,9 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
 
 export type PendingChanges = ReturnType<typeof createPendingChanges>
 
-/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
+/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed". */
 const maxPaths = 10_000
 
-/** Queue of changes that were not sent yet. */
 export function createPendingChanges() {
   let changes = new Map<string, Change>()
   let all = false
@@ -441,7 +429,6 @@ export function createPendingChanges() {
       all ||= path === undefined || changes.size > maxPaths
       if (all) changes.clear()
     },
-    /** Ends the batches: normally, or with an error. */
     end: (error?: unknown): void => {
       end ??= error === undefined ? {} : { error }
       event.set()
@@ -473,8 +460,8 @@ export function createPendingChanges() {
 
 /**
  * Lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
- * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
- * used no longer than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
+ * once the thread of the watch has handled the queued events, a directory without an event is unchanged. Confirmed facts are used no longer
+ * than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
  */
 
 /** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
@@ -482,21 +469,16 @@ export type DirectoryUpdates = readonly (readonly [identity: string, watched: bo
 
 export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 
-/** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createUpdateCollector() {
-  /** Directories that the main thread believes to be watched. */
   const paths = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
-    /** Records that a directory is watched from now on, or may have changed. */
     touch: (identity: string) => void dues.set(identity, true),
-    /** Records that a directory is not watched any more. */
     lose: (identity: string): void => {
       // The main thread needs no update about a directory that it does not know.
       if (paths.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
-    /** Returns what was recorded since the last call. */
     take: (): DirectoryUpdates => {
       const entries = [...dues]
       dues.clear()
@@ -510,20 +492,20 @@ export function createUpdateCollector() {
 }
 
 /**
- * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
- * reliable watch. It is the state at the time of the request.
+ * Returns the state of a directory by its identity: a number that differs after a change in it; undefined when the directory has no
+ * reliable watch.
  */
 export type StateOfDirectory = (identity: string) => number | undefined
 
 type Confirmations = ReturnType<typeof createDirectoryStates>
 
-/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. After the wait, examining the files is faster. */
+/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /**
  * Keeps the states of the directories of one watch, in the main thread.
  *
- * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
+ * @param send Requests the updates of the watch thread, which sends them once it has handled the queued events.
  */
 export function createDirectoryStates(send: () => void) {
   const states = new Map<string, number>()
@@ -533,8 +515,8 @@ export function createDirectoryStates(send: () => void) {
   type Question = ReturnType<typeof createQuestion>
   let currentQuestion: Question | undefined
   /**
-   * The next request, shared by all callers that come while another request is pending: the pending answer may miss changes that they
-   * know of.
+   * The next request, shared by the callers that come while another request is pending: the pending answer may miss changes that they know
+   * of.
    */
   let next: Question | undefined
 
@@ -546,7 +528,7 @@ export function createDirectoryStates(send: () => void) {
 
   return {
     /**
-     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time: then examine the files.
+     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time.
      *
      * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
      */
@@ -562,7 +544,6 @@ export function createDirectoryStates(send: () => void) {
       clearTimeout(timer)
       return isAnswered && !closed ? (identity) => states.get(identity) : undefined
     },
-    /** Handles the answer of the thread. */
     answered: (dues: DirectoryUpdates): void => {
       for (const [identity, watched] of dues) {
         if (watched) states.set(identity, ++changes)
@@ -592,7 +573,6 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly portable: boolean
   /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
   readonly reconcile: number
-  /** Maximum number of directories with a file system watch. */
   readonly watches: number
   /** Whether one watch of the system covers the whole root. */
   readonly recursive: boolean
@@ -604,7 +584,10 @@ export interface WatchStart {
   readonly port: MessagePort
 }
 
-/** Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed (`look`). */
+/**
+ * Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed
+ * (`look`).
+ */
 export type WatchRequest = 'more' | 'dues' | 'look'
 
 export type WatchThreadMessage =
@@ -620,14 +603,13 @@ export type WatchThreadMessage =
 interface Thread {
   readonly worker: Worker
   users: number
-  /** Error that ended the thread, if it failed. */
   failure: unknown
 }
 
 /** Time that the thread outlives its last user, in milliseconds. */
 const lingerMs = 2000
 
-/** The thread shared by all mounts of the process: each thread takes 10 MB. It ends with its users, and does not keep the process alive. */
+/** The thread shared by the mounts of the process. It ends with its users, and does not keep the process alive. */
 let thread: Thread | undefined
 
 /**
@@ -663,7 +645,6 @@ function startThread(): Thread {
   const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
-  // The event `exit`, which ends the watches, follows.
   worker.on('error', (error) => {
     mine.failure = error
   })
@@ -679,7 +660,7 @@ function threadEnded(cause: unknown): ResourceError {
 
 function startWatchWorker(): Worker {
   const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
-  // The thread allocates few large short-lived objects: a small young generation is collected early.
+  // The thread allocates few large short-lived objects, so the young generation is small.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   try {
     return new Worker(file, settings)
@@ -703,7 +684,6 @@ export function createFilesWatch(
   /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   const inboxes = new Set<ReturnType<typeof openInbox>>()
-  /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
     const signal = AbortSignal.any([caller, closing])
@@ -751,7 +731,6 @@ function openInbox(
   const arrival = createAutoResetEvent()
   let closed = false
   let failure: unknown
-  /** The calls of `look` that the thread has not answered, in their order. */
   const looks: ((isWhole: boolean) => void)[] = []
 
   const mine = createDirectoryStates(() => port.postMessage('dues' satisfies WatchRequest))
@@ -782,7 +761,7 @@ function openInbox(
 
   return {
     close,
-    /** Examines everything that may have changed. Resolves, once all changes so far were taken, to whether every directory could be examined. */
+    /** Examines everything that may have changed. Resolves to whether every directory could be examined. */
     look: (): Promise<boolean> =>
       new Promise((resolve) => {
         if (closed) return resolve(false)

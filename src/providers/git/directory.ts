@@ -12,8 +12,8 @@ import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 
 /**
- * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
- * descriptor, and paths go through /proc; elsewhere it is a path, which was checked when it was opened and can be replaced later.
+ * A directory of a repository, held open. On Linux it is a descriptor, and paths go through /proc; elsewhere it is a path, which was
+ * checked when it was opened and can be replaced later.
  */
 export interface Folder {
   /** Path prefix of the directory's entries, for this process. */
@@ -121,7 +121,6 @@ async function portable(at: string, path: string): Promise<Folder> {
   return { at, shared: at, path, identity: `${stats.dev}:${stats.ino}`, local: false, close: () => {} }
 }
 
-/** Returns the stats of an entry of a directory, without following links; undefined when it does not exist. */
 export async function statEntry(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   const path = `${folder.at}/${name}`
   try {
@@ -133,7 +132,6 @@ export async function statEntry(folder: Folder, name: string): Promise<BigIntSta
   }
 }
 
-/** Reads the entries of a directory with their types. */
 export async function readDirectoryEntries(folder: Folder): Promise<readonly Dirent[]> {
   const entries: Dirent[] = []
   // Read in chunks: creating all entries of a huge directory at once would block the event loop.
@@ -153,8 +151,8 @@ function openAs(path: string, flags: number): Promise<number> {
 }
 
 /**
- * Reads the bytes of a regular file of at most `limit` bytes; undefined when none exists at the path. Does not follow a symbolic link as the
- * last part of the path, and does not wait for a FIFO or a device.
+ * Reads the bytes of a regular file of at most `limit` bytes; undefined when none exists at the path. Does not follow a symbolic link, and
+ * does not wait for a FIFO or a device.
  *
  * @throws Error for anything but a regular file, and for one that is too large.
  */
@@ -180,7 +178,6 @@ async function readSmallFile(path: string, limit: number): Promise<Buffer | unde
   }
 }
 
-/** Returns the stats at a path, without following a link; undefined when nothing exists. */
 export async function statPath(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
@@ -190,11 +187,9 @@ export async function statPath(path: string): Promise<Stats | undefined> {
   }
 }
 
-/** The directories of a repository, held open. */
 export interface OpenRepositoryFolders {
   /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
-  /** Directory of refs, objects and the configuration. */
   readonly commonDir: Folder
   /** Directory of the checked-out files, if any. */
   readonly workTree?: Folder
@@ -294,9 +289,7 @@ export function symbolicLinkError(name: string): ResourceError {
 
 /** The directories of a repository: absolute paths without symbolic links. */
 export interface RepositoryFolders {
-  /** Directory of `HEAD` and the index. */
   readonly gitDir: string
-  /** Directory of refs, objects and the configuration; equals `gitDir` except for a linked working tree. */
   readonly commonDir: string
   /** Directory of the checked-out files; undefined for a bare repository, and when the operator named a `.git` directory itself. */
   readonly workTree?: string
@@ -309,7 +302,6 @@ type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
-/** The path of a repository, and its limits. */
 export interface RepositoryPlace {
   /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
@@ -318,12 +310,11 @@ export interface RepositoryPlace {
 }
 
 /**
- * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
+ * Finds the directories of a repository at the path that the operator named: it searches neither above it nor inside it. A `.git` file may
+ * lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. Symbolic links
+ * inside the repository are not followed.
  *
- * A `.git` file may lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. So a
- * planted `.git` file opens no other repository. Symbolic links inside the repository are not followed.
- *
- * @throws ResourceError `invalid` (reason `configuration`); the message says what to do.
+ * @throws ResourceError `invalid` (reason `configuration`).
  */
 export async function locateRepository(
   { repository, within }: RepositoryPlace,
@@ -436,14 +427,14 @@ function isInside(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
 }
 
-/** Maximum number and depth of object directories, the same depth as git's. */
+/** Maximum number and depth of object directories. */
 const maxStores = 32
 const maxDepth = 5
 const maxAlternatesBytes = 64 * 1024
 
 /**
- * Opens the object directories of a repository: its own, and those that it borrows from, all of which must lie inside `roots`. The caller
- * closes them.
+ * Opens the object directories of a repository: its own, and those that it borrows from, which must lie inside `roots`. The caller closes
+ * them.
  *
  * @throws ResourceError `unavailable` for one that lies elsewhere or is a symbolic link, for too many, and for unusable `alternates`.
  */
@@ -510,7 +501,6 @@ function sentence(error: unknown): string {
 /** Names of the check-out settings that are taken over. `plain` has their accepted values. */
 const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|checkstat|trustctime)$/
 
-/** The settings taken from the configuration of a repository. git never sees any other setting of it. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
   /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */
@@ -519,7 +509,7 @@ export interface RepositoryConfig {
   readonly partial: boolean
   /** `core.worktree`, as written. */
   readonly workTree?: string
-  /** Check-out settings, as lines for the provider's own configuration: needed to compare the files. */
+  /** Check-out settings, as lines for the provider's own configuration. */
   readonly checkout: readonly string[]
 }
 
@@ -530,7 +520,8 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
 /**
  * Reads the configuration of a git directory as data: git parses the text, without includes, and applies nothing of it.
  *
- * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository format.
+ * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository
+ *   format.
  */
 export async function readRepositoryConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parseGitConfig(await readConfigFile(gitDir), launcher)

@@ -27,22 +27,17 @@ export type { GitOptions } from './repository.ts'
 const maxAgeMs = 1000
 /** Maximum time that a listing waits for the dates of files, in milliseconds. */
 const datesTimeoutMs = 2000
-/** Minimum time between two restarts of git after a missing object, in milliseconds. */
 const restartIntervalMs = 1000
 /** Maximum number of attempts at an answer while branches move and their old commits are pruned. */
 const attempts = 10
 
 /**
- * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and the
- * state of the working tree as text.
+ * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and
+ * the state of the working tree as text. It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref
+ * or commit lists its files. A file's version is its object id. No hook, filter, driver or setting of the repository runs. Only commits
+ * reachable from the served refs are visible. See docs/providers/git.md.
  *
- * It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref or commit lists its files. A file's
- * version is its object id; content under a full commit id never changes.
- *
- * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. Answers are at
- * most one second behind the repository, or ten with very many refs. See docs/providers/git.md.
- *
- * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
+ * @throws ResourceError `invalid` when there is no git, or no repository.
  */
 export async function git(options: GitOptions): Promise<Provider> {
   requireKeys('git({ repository })', options, { repository: 'a string' })
@@ -55,7 +50,6 @@ export async function createGit(
   tuning: {
     readonly maxAgeMs?: number
     readonly dateBudgetMs?: number
-    /** Receives the number of refs, or of names in a tree, that each time slice has processed. */
     readonly onEntries?: (entries: number) => void
   },
 ): Promise<Provider> {
@@ -181,7 +175,7 @@ function unfetched(cause: unknown) {
 
 /**
  * Creates a function that calls `work` with the current refs, and again when the repository was replaced, or an object is missing: a branch
- * may have moved, and its old commits been pruned. After a second missing object, it tries again only if the refs have moved meanwhile.
+ * may have moved, and its old commits been pruned.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY

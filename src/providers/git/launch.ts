@@ -9,12 +9,10 @@ import { spawnLimited } from '../program.ts'
 
 /** Options of one process of git. */
 interface Launch {
-  /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
   /** The git directory to use: one of the provider's own, never the repository's. Default: that of the launcher. */
   readonly gitDir?: string
-  /** Working directory. Default: the provider's own folder. */
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string | Buffer
@@ -35,22 +33,17 @@ interface LauncherOptions {
   readonly git: string
   /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
-  /** Returns the default git directory. Called at every start. */
   readonly gitDir: () => string
-  /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
-  /** Maximum size of an object held in memory, in bytes. */
   readonly maxBytes: number
   readonly log: Log
 }
 
 /** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
-/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 
-/** Running processes, each with whether it has its own process group. */
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
@@ -71,7 +64,6 @@ export function createLauncher(options: LauncherOptions) {
       cwd: launch.cwd ?? folder,
       env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir(), launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A separate process group, so that the process can be killed together with its children.
       detached: grouped && process.platform !== 'win32',
       windowsHide: true,
     })
@@ -121,8 +113,8 @@ export function createLauncher(options: LauncherOptions) {
       return { bytes: Buffer.concat(chunks), code, cut }
     },
     /** Starts git for a dialogue over its pipes; the caller ends it. */
-    // Not in its own group: a group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and
-    // answers then take four times as long. cat-file starts no processes, and ends with its input.
+    // A group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and answers then take
+    // longer. cat-file starts no processes, and ends with its input.
     start: (args: readonly string[]): ChildProcess => begin(args, false, childLimits.gitObjects(options.maxBytes)),
     /** Ends every process. */
     close: (): void => {
@@ -135,7 +127,6 @@ export type Launcher = ReturnType<typeof createLauncher>
 
 type Take = Parameters<Launcher['pipe']>[1]
 
-/** Writes the input of a process, hands its output to `take`, and waits for its end. */
 function conversation(
   child: ChildProcess,
   launch: Launch,
@@ -203,7 +194,7 @@ function conversation(
   })
 }
 
-/** Throws unless this user owns the folder. All users share its parent, so another user can create it again after it was deleted. */
+/** Throws unless this user owns the folder. Another user can create it again after it was deleted, because all users share its parent. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
@@ -256,8 +247,7 @@ function settingsOf(settings: Readonly<Record<string, string>>): Readonly<Record
 }
 
 /**
- * Returns the environment of a process of git. It starts empty: nothing of this process's environment, and so nothing of a client's, reaches
- * git (git(1), environment variables).
+ * Returns the environment of a process of git, which has nothing of this process's environment (git(1), environment variables).
  *
  * @param own The git to run, the provider's own folder to run in, and the object directories to read.
  */

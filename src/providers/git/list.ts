@@ -26,13 +26,11 @@ import { completeGitOptions, openRepository } from './repository.ts'
 
 interface TreeDirectory {
   readonly commit: string
-  /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
   /** Path of the directory below the root of the commit: empty, or ending in `/`. */
   readonly inside: string
 }
 
-/** A directory: of a tree, of ref names, or of both when a ref's name is the prefix of another one. */
 interface GitDirectory {
   readonly tree?: TreeDirectory
   readonly names?: NameNode
@@ -41,13 +39,12 @@ interface GitDirectory {
 /** A direct child of a directory. `key` is its name; a directory's key ends in `/`. */
 interface GitItem {
   readonly key: string
-  /** A directory of names, or a ref. */
   readonly node?: NameNode
   readonly entry?: TreeEntry
   readonly page?: Entry
 }
 
-/** The children of a directory, in path order. Items are created on demand: a directory can have a million. */
+/** The children of a directory, in path order. Items are created on demand, because a directory can have a million. */
 interface GitItems {
   readonly length: number
   /** Returns the key of an item; empty when the index is out of range. */
@@ -65,7 +62,6 @@ export function createGitDirectories(
 ) {
   const rootOf = (commit: string): TreeDirectory => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
-  /** Returns the directory of a ref, or of a prefix of ref names. */
   const directoryOf = async (node: NameNode): Promise<GitDirectory> => {
     const commit = node.ref === undefined ? undefined : await commits.at(node.ref)
     return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
@@ -109,7 +105,6 @@ export function createGitDirectories(
       const children = await names.children(slices)
       return files === undefined ? refNameItems(names, children) : bothIn(files, names, children, slices)
     },
-    /** Returns the child directory of an item; undefined if the item is not a directory. */
     enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
       const tree =
         entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
@@ -120,7 +115,6 @@ export function createGitDirectories(
   }
 }
 
-/** Returns a short list of items, in path order. */
 function itemsIn(items: readonly GitItem[]): GitItems {
   return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
 }
@@ -150,8 +144,8 @@ function refNameItems(names: NameNode, { length, keyAt }: NameChildren): GitItem
 }
 
 /**
- * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a directory
- * that is only a prefix of ref names is merged with a directory of files.
+ * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a
+ * directory that is only a prefix of ref names is merged with a directory of files.
  */
 async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: TimeSlices): Promise<GitItems> {
   const flags = new Uint8Array(files.length)
@@ -206,13 +200,10 @@ interface ListerOptions {
   readonly pages: (table: RefTable) => readonly Entry[]
 }
 
-/** A directory that is being listed. */
 interface Frame {
-  /** Path of the directory: empty, or ending in `/`. */
   readonly path: string
   readonly entered: GitDirectory
   readonly items: GitItems
-  /** Index of the next item. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
@@ -345,7 +336,6 @@ function groupAt(items: GitItems, first: number, size: number): readonly GitItem
   return group
 }
 
-/** Binary search for the first item after a path. Returns its index. */
 function indexAfter(items: GitItems, path: string): number {
   return firstIndex(0, items.length, (index) => comparePaths(items.keyAt(index), path) > 0)
 }
@@ -474,7 +464,7 @@ interface HistoryQuery {
   readonly commit: string
   /** Arguments of `git log` besides the format: which commits. */
   readonly args: readonly string[]
-  /** Commits whose parents are missing. They are left out, because all their files would seem to be new. */
+  /** Commits whose parents are missing. They are left out, because their files would seem to be new. */
   readonly shallow: ReadonlySet<string>
 }
 
@@ -522,7 +512,6 @@ async function readHistory(
   await launcher.pipe({ args: ['log', ...format, ...args, '--end-of-options', commit, '--'], signal }, fieldReader)
 }
 
-/** Creates a function that splits chunks into NUL-terminated texts, passes each to `take`, and returns whether `take` wants more. */
 function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) => boolean {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
@@ -537,7 +526,6 @@ function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) =>
   }
 }
 
-/** The times when the files at a commit were last written, by their {@link dateKey}, in milliseconds since 1970. Files without a known date are missing. */
 type FileDates = Pick<PathMap<number>, 'get' | 'size'>
 
 /** Returns the key of the date of a file: the id of its content, and its path. */
@@ -545,17 +533,16 @@ export function dateKey(oid: string, path: string): string {
   return `${oid}/${path}`
 }
 
-/** Returns the dates of the files at a commit: for each the time of the newest commit that gave it the content that it has there. */
 type DatesOf = (commit: string) => Promise<FileDates>
 
 /** Maximum number of files at a commit that get a date, and of cached dates over all commits. Those of the last commit are always cached. */
 const maxDates = 500_000
 
 /**
- * Finds the dates of all files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk goes
- * back only to that one.
+ * Finds the dates of the files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk
+ * goes back only to that one.
  *
- * @param maxCommits Maximum number of commits to examine. A file that none of them wrote has no date.
+ * @param maxCommits Maximum number of commits to examine.
  * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
  */
 export function createDateFinder(
@@ -638,10 +625,7 @@ const maxParts = 256
 /** Maximum number of paths in a single map. */
 const maxUndivided = 16_384
 
-/**
- * Creates a map of paths that does not block the event loop for long as it grows: it is split into several maps. A single map of a million keys
- * is rehashed in one step when it is full, which takes 80 ms.
- */
+/** Creates a map of paths that does not block the event loop for long as it grows, because it is split into several maps. */
 function createPathMap<V>() {
   let maps: readonly Map<string, V>[] = [new Map()]
   let size = 0
@@ -673,7 +657,6 @@ function createPathMap<V>() {
   }
 }
 
-/** Hashes the last characters, because the first ones are often the same. Not negative. */
 function hash(path: string): number {
   let value = 0
   for (let i = Math.max(0, path.length - 32); i < path.length; i++) value = (value * 31 + path.charCodeAt(i)) | 0
@@ -681,9 +664,7 @@ function hash(path: string): number {
 }
 
 interface ActivityOptions {
-  /** Path of the repository, as in the provider's options. */
   readonly repository: string
-  /** As in the provider's options. */
   readonly within?: FolderBounds
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
@@ -694,8 +675,8 @@ interface ActivityOptions {
 }
 
 /**
- * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. As with the provider, nothing
- * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
+ * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. Returns undefined when git,
+ * a repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
   const { maxCommits = 1000, timeoutMs = 3000, log, repository, within } = options

@@ -22,9 +22,8 @@ interface Request {
   deaths: number
 }
 
-/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
-/** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
+/** Maximum number of bytes of an object over the limit that are read and discarded; above it the process is replaced. */
 const maxDiscardedBytes = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
@@ -58,7 +57,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     restart()
   }
 
-  /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
   const arm = (ms: number) => {
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
@@ -106,7 +104,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     watch()
   }
 
-  /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (childProcess: ChildProcess, complaint: string) => {
     if (child !== childProcess) return endProcess(childProcess)
     const fault = recordProcessDeath(waiting[0], complaint)
@@ -141,7 +138,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
         unsent += `${name}\n`
         if (waiting.length === 1) watch()
       }),
-    /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
     restart,
     close: (): void => {
       closed = true
@@ -176,25 +172,19 @@ export function isDamagedObjectError(error: unknown): boolean {
 }
 
 interface AnswerEvents {
-  /** Returns the maximum number of bytes of the next object to keep. */
   readonly limit: () => number
   readonly answer: (found: BatchObject | undefined) => void
   /** Called for an object larger than the limit. Its bytes follow and are skipped. */
   readonly tooLarge: (found: BatchObject) => void
-  /** Called when the output is not in git's format. */
   readonly broken: () => void
 }
 
 /** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
 const maxHeaderBytes = 1024
 
-/**
- * Creates a parser of the output of `git cat-file --batch` or `--batch-check`, which gets chunks of any size: `id type size`, and with
- * `contents` the bytes and a line feed; or `name missing`.
- */
+/** Creates a parser of the output of `git cat-file --batch` or `--batch-check`, which gets chunks of any size. */
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
-  /** The object whose bytes are being collected. */
   let current: BatchObject | undefined
   let gathered: { readonly bytes: Buffer; filled: number } | undefined
   /** Number of bytes to skip: the line feed after an object, or a whole object that is too large. */
@@ -225,7 +215,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     events.answer({ ...object, bytes })
   }
 
-  /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
+  /** Takes the available bytes of the current object, and returns their number. */
   const gather = (object: BatchObject, chunk: Buffer, at: number): number => {
     if (gathered === undefined && chunk.length - at >= object.size) {
       finish(object, chunk.subarray(at, at + object.size))
@@ -281,13 +271,12 @@ const maxTooMuch = 1000
 const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
-/** Creates the reader of the objects of the repository, by full id. Every call has a time-out of its own. */
+/** Creates the reader of the objects of the repository, by full id. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const cache = createLruCache<BatchObject>(maxFacts)
-  /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createLruCache<{ readonly error: ResourceError }>(maxTooMuch)
   const contentCache = createLruCache<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
 
@@ -321,11 +310,11 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
       return object
     },
     /**
-     * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
-     * contents are cached for a while, because more ranges will be read.
+     * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`,
+     * small contents are cached for a while.
      *
      * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object,
-     * `too-large` when git needs more memory for the object than it may use.
+     *   `too-large` when git needs more memory for the object than it may use.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = contentCache.get(name)
@@ -343,12 +332,11 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
       if (object === undefined) throw missingObjectError(name)
       await check(name, object)
       cache.set(name, { oid: object.oid, type: object.type, size: object.size })
-      // A copy: the bytes may be a slice of a larger chunk of output.
+      // A copy, because the bytes may be a slice of a larger chunk of output.
       if (keep && object.bytes !== undefined && object.size <= maxKeptObjectBytes)
         contentCache.set(name, { ...object, bytes: Buffer.from(object.bytes) })
       return object
     },
-    /** Restarts the processes, so that they see the packs that are on disk now. */
     restart: (): void => {
       for (const batch of [...contents, checker]) batch.restart()
     },
@@ -378,13 +366,11 @@ export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   throw notFound(`the object ${oid} is too large for an object of its kind`)
 }
 
-/** The kinds of entries. A column stores their indices. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
 const [file, directory, link, submodule] = [0, 1, 2, 3] as const
 /** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
 const fewestBytes = 8
 
-/** The entries of a tree in typed arrays: the offset of each name in the bytes of the tree, and its kind. */
 interface Columns {
   readonly bytes: Buffer
   readonly length: number
@@ -393,11 +379,9 @@ interface Columns {
 }
 
 /**
- * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand: a million objects would
- * burden the garbage collector.
- *
- * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
- * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
+ * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand. Trees are untrusted,
+ * so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control character, not
+ * UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
  */
 export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: TimeSlices): Promise<GitTree> {
   const blob = await readColumns(bytes, idBytes, slices)
@@ -504,7 +488,6 @@ function nameEndByte(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }
 
-/** Binary search for a NUL-terminated name; -1 when it is missing. */
 function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boolean): number {
   let [low, high] = [0, columns.length]
   while (low < high) {
@@ -559,12 +542,10 @@ export interface TreeEntry {
   readonly oid: string
 }
 
-/** One directory, as git stores it. */
 export interface GitTree {
   readonly oid: string
   /** Number of entries, which are in path order, without duplicates. */
   readonly length: number
-  /** Approximate memory use, in bytes. */
   readonly weight: number
   /** Returns the name of an entry; a directory's name ends in `/`. */
   keyAt(index: number): string
@@ -575,9 +556,7 @@ export interface GitTree {
 
 /** Maximum size of a tree, in bytes (about a million names). */
 const maxTreeBytes = 64 * 1024 * 1024
-/**
- * Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. The newest tree is always cached.
- */
+/** Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. */
 const maxRememberedBytes = 64 * 1024 * 1024
 const maxRememberedNames = 10_000
 /** Maximum depth, and maximum length of a path below a commit (in UTF-16 units), that is served. */
@@ -586,10 +565,8 @@ const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
   const cache = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
-  /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createLruCache<string>(maxRememberedNames)
 
-  /** Single-flight: many concurrent calls read the same few trees. */
   const loading = new Map<string, Promise<GitTree>>()
 
   const load = async (name: string): Promise<GitTree> => {
@@ -641,7 +618,6 @@ function ownBytes(object: BatchObject): Buffer {
   return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
-/** Returns the entry with a name, directory or not; undefined if there is none. */
 function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
   const index = tree.indexOf(name, false)
   return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)
@@ -649,7 +625,6 @@ function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
 
 interface BlobPart {
   readonly bytes: Buffer
-  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly size: number
@@ -658,9 +633,9 @@ interface BlobPart {
 }
 
 /**
- * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never
- * followed; the content of a submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range
- * that begins beyond the end, and `not-found` for an object that is not in the repository.
+ * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path; the content of a
+ * submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the
+ * end, and `not-found` for an object that is not in the repository.
  */
 export function createBlobReader(launcher: Launcher, objects: ObjectDatabase, maxBytes: number) {
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {

@@ -25,7 +25,7 @@ import {
 } from './refs.ts'
 import type { GitSettings, Repository } from './repository.ts'
 
-/** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
+/** Control characters, and characters that change the writing direction. */
 const hiddenCharacters = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
 /** Formats an untrusted name, message or path as one line, cut after `most` characters: hidden and direction-changing ones become `\u{…}`. */
@@ -44,7 +44,7 @@ function escapeCharacter(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 }
 
-/** Abbreviates an id for display. Twelve digits identify a commit in practice, and can be used in reads. */
+/** Abbreviates an id for display, to twelve digits. */
 export function shortId(oid: string): string {
   return oid.slice(0, 12)
 }
@@ -54,17 +54,14 @@ export function wholeLines({ bytes, cut }: { readonly bytes: Buffer; readonly cu
   return (cut ? bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1) : bytes).toString('utf8')
 }
 
-/** Decodes lines of a file in their detected encoding. */
 function decodeLines(bytes: Uint8Array): string {
   return decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
 }
 
-/** Returns the mark that tells a model that something was left out. */
 export function cutMark(what: string): string {
   return `[cut: ${what}]`
 }
 
-/** The generated text of a resource. */
 export interface TextPage {
   readonly text: string
   readonly cut: boolean
@@ -102,7 +99,6 @@ interface FileChange {
   readonly added?: number
   readonly removed?: number
   readonly path: string
-  /** The name before a rename. */
   readonly before?: string
 }
 
@@ -111,7 +107,7 @@ const maxPatchBytes = 256 * 1024
 const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 
-/** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
+/** Lines of a patch that name files. A removed line can look the same. */
 const fileLines = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 
 /** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
@@ -163,7 +159,6 @@ function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): 
   return files.join('')
 }
 
-/** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
 function decodePatch(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
   if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
   const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
@@ -225,10 +220,7 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number, max
   return encoding
 }
 
-/**
- * Reads the author of each line of a file, as text: the id, date and author of a commit precede its lines, with the subject the first time;
- * each line has its number.
- */
+/** Reads the author of each line of a file, as text. */
 export async function readBlame(
   launcher: Launcher,
   { commit, path }: { readonly commit: string; readonly path: string },
@@ -259,10 +251,7 @@ export async function readBlame(
   return { text: `${lines.join('\n')}\n`, cut: output.cut }
 }
 
-/**
- * Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. The facts of a line are the headers of
- * its commit.
- */
+/** Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. */
 function* parseBlame(output: Buffer, encoding: string) {
   const decode = (line: string, label: string) => {
     const bytes = Buffer.from(line, 'latin1')
@@ -286,7 +275,6 @@ function* parseBlame(output: Buffer, encoding: string) {
   }
 }
 
-/** Returns the line above the lines of a commit. Only the first mention of the commit has its subject. */
 function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
   const time = Number(facts.get('author-time')) * 1000
   const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
@@ -303,7 +291,6 @@ interface LogQuery {
   readonly limit: number
 }
 
-/** One commit of a log. */
 export interface LogLine {
   readonly oid: string
   /** Commit time (ISO 8601, with the committer's time zone). */
@@ -334,7 +321,6 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   }
 }
 
-/** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
 function pathParameter(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
@@ -431,9 +417,9 @@ const relative = /^(\d{1,5})[ .+-]?(minute|hour|day|week|month|year)s?(?:[ .+-]a
 
 /**
  * Parses a time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (default UTC), or relative to now: `3
- * days`, `2 weeks ago`. git's own parser accepts any text as some time.
+ * days`, `2 weeks ago`.
  *
- * @throws ResourceError `invalid` (reason `parameter`) for anything else.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else, which git's own parser would accept.
  */
 export function parseTime(name: string, text: string, now: number): number {
   const back = relative.exec(text)
@@ -448,7 +434,6 @@ export function parseTime(name: string, text: string, now: number): number {
   )
 }
 
-/** Maximum number of branches or tags listed. */
 const maxShown = 1000
 const maxRefPageBytes = 8 * 1024 * 1024
 /** Exit code of git after a fatal error. */
@@ -458,8 +443,8 @@ const gitFailed = 128
 const maxNamedMissing = 20
 
 /**
- * Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. Refs whose object is missing have no date, and
- * are named at the end.
+ * Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. Refs whose object is missing are named at
+ * the end.
  *
  * @param isThere Whether the object of a ref, and for an annotated tag the object that it leads to, is in the repository.
  */
@@ -514,7 +499,6 @@ export async function readRefPage(
     isCut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
-      // A concurrent request may have written other refs.
       if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxShown) {
         isCut = true
@@ -541,7 +525,6 @@ export async function readRefPage(
   return { text: `${text.join('\n')}\n`, cut: isCut, version: table.fingerprint }
 }
 
-/** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
 async function writeRefs(
   refsDir: string,
   refs: RefList,
@@ -581,11 +564,9 @@ function refTitle(kind: 'branches' | 'tags', { head, branch }: RefTable): string
 const maxBytes = 4 * 1024 * 1024
 
 /**
- * Creates a reader of the state of the working tree compared with the index and `HEAD`.
- *
- * It runs `git status` in the git directory of the provider's own, with the index of the repository. So no filter, monitor or hook of the
- * repository runs, its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
- * its time has changed.
+ * Creates a reader of the state of the working tree compared with the index and `HEAD`. It runs `git status` in the git directory of the
+ * provider's own, with the index of the repository, so no filter, monitor or hook of the repository runs, and submodules are not entered. A
+ * file with a filter shows as modified when its time has changed.
  */
 export function createStatusReader({ launcher, mirror, anchors }: Repository) {
   /** The last read that began. Reads run one at a time, because they share the links to a split index. */
@@ -636,7 +617,6 @@ async function isThere(workTree: Folder, path: string): Promise<boolean> {
   return stats !== undefined
 }
 
-/** One path of `git status`: a letter for the index, and one for the working tree. */
 interface StatusLine {
   readonly staged: string
   readonly unstaged: string
@@ -714,7 +694,6 @@ function describeHead({ head, branch }: RefTable): string {
     : `On ${escapeLine(on)} at ${shortId(head.oid)}.`
 }
 
-/** A page that was found, with the function that writes it. */
 interface Plan {
   readonly entry?: Entry
   readonly write: (params: Params) => Promise<TextPage>
@@ -826,9 +805,11 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
   }
 
   return {
-    /** The listed pages, in path order. */
     entries,
-    /** Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is missing. */
+    /**
+     * Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is
+     * missing.
+     */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const pagePlan = await plan(path, table, signal)
       return pagePlan === undefined ? undefined : (pagePlan.entry ?? { path, mimeType: pageMimeType })
@@ -892,18 +873,16 @@ function createTips(commits: CommitResolver) {
   }
 }
 
-/** The id of the empty tree, which git knows without storing it. */
 const emptyTree: Readonly<Record<ObjectFormat, string>> = {
   sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
   sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
 }
 
-/** Maximum length of a commit message, in bytes. */
 const maxMessageBytes = 64 * 1024
 
 /**
- * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is compared
- * with its first parent.
+ * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is
+ * compared with its first parent.
  */
 async function readCommit(
   launcher: Launcher,

@@ -14,8 +14,7 @@ import { missingObjectError, type ObjectDatabase } from './objects.ts'
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
 
 /**
- * A list of refs, in the bytes that git wrote: a million refs are two buffers instead of millions of objects for the garbage collector. Sorted
- * by the bytes of `name/`, so that the refs below a directory of names are one range.
+ * A list of refs, in the bytes that git wrote. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range.
  */
 export interface RefList {
   readonly length: number
@@ -27,15 +26,12 @@ export interface RefList {
   readonly idLength: number
 }
 
-/** Range of indices from `start` up to but not including `end`. */
 export interface IndexRange {
   readonly start: number
   readonly end: number
 }
 
-/** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
 interface Ref {
-  /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
   readonly oid: string
 }
@@ -55,7 +51,6 @@ export function refNameAt(list: RefList, index: number): string {
   return list.bytes.toString('utf8', start, list.bytes.indexOf(lineFeed, start) - 1)
 }
 
-/** Returns the id of a ref in hexadecimal digits. */
 export function refIdAt({ bytes, starts, idLength }: RefList, index: number): string {
   return bytes.toString('latin1', starts[index], (starts[index] ?? 0) + idLength)
 }
@@ -69,7 +64,6 @@ export function isWholeName(list: RefList, index: number, key: string): boolean 
   return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
 }
 
-/** Yields the refs of a list. Lets other work run between time slices. */
 export async function* refsIn(list: RefList, slices: TimeSlices): AsyncGenerator<Ref> {
   for (let i = 0; i < list.length; i++) {
     yield refAt(list, i)
@@ -83,7 +77,6 @@ export function indexOfRef(list: RefList, name: string): number {
   return start < end && isWholeName(list, start, `${name}/`) ? start : -1
 }
 
-/** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
 export function rangeBelow(
   list: RefList,
   prefix: string,
@@ -114,13 +107,11 @@ export function compareRefs(a: RefList, i: number, b: RefList, j: number): numbe
   }
 }
 
-/** Whether two refs have the same object id. */
 export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean {
   const [from, start] = [a.starts[i] ?? 0, b.starts[j] ?? 0]
   return a.idLength === b.idLength && a.bytes.compare(b.bytes, start, start + b.idLength, from, from + a.idLength) === 0
 }
 
-/** Whether a ref of the list has the object id. Compares the ids in time slices. */
 async function holdsId(
   { bytes, starts, idLength, length }: RefList,
   oid: string,
@@ -167,7 +158,6 @@ export async function parseRefs(
   return sortRefs({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
 }
 
-/** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
 async function sortRefs(list: RefList, slices: TimeSlices): Promise<RefList> {
   let isSorted = true
   for (let i = 1; i < list.length && isSorted; i++) {
@@ -194,12 +184,10 @@ function childEnd(list: RefList, index: number, prefixLength: number): number {
   return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
 }
 
-/** Whether a ref of this name can be served: valid in git, and valid as a path. */
 function isServable(name: string): boolean {
   return isRefName(name) && isPath(name)
 }
 
-/** Whether a text is a valid ref name: git-check-ref-format(1). */
 function isRefName(name: string): boolean {
   if (!name.startsWith('refs/') || name.endsWith('.') || name.includes('..') || name.includes('@{')) return false
   if (/[\p{Cc} ~^:?*[\\]/u.test(name)) return false
@@ -210,7 +198,6 @@ function tooManyRefs(): ResourceError {
   return unavailable('The repository has too many refs. Serve fewer with the option "refs".')
 }
 
-/** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {
   readonly ref?: Ref
   /** Whether both a branch and a tag have this name, so that it means neither. */
@@ -243,7 +230,7 @@ interface RefsBelow extends IndexRange {
   readonly prefix: string
 }
 
-/** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
+/** Finds refs by their names in paths, by binary search in the list. */
 export function createRefNames(list: RefList) {
   const remembered = createLruCache<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
@@ -346,7 +333,6 @@ async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: T
   return { length: result.length, keyAt: (index) => result[index] ?? '' }
 }
 
-/** Returns the index of the first ref of each child. */
 async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: TimeSlices): Promise<Uint32Array> {
   const begins = new Uint32Array(end - start)
   const length = Buffer.byteLength(prefix)
@@ -382,7 +368,6 @@ export interface RefTable {
   readonly refs: RefList
   /** The commit of `HEAD`; undefined when it is not served, or has no commit yet. */
   readonly head?: { readonly oid: string; readonly branch?: string }
-  /** The branch of `HEAD`, even if it has no commit yet. */
   readonly branch?: string
   /** Whether a served ref, or `HEAD`, has the object id. */
   isTip(oid: string): Promise<boolean>
@@ -398,7 +383,6 @@ export interface RefsOptions {
   readonly serves: PathTest
   /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
-  /** Receives the number of entries processed at once; only for tests. */
   readonly onEntries?: (entries: number) => void
   readonly launcher: Launcher
   /** Called before refs are read: checks that the repository is still valid, and shows git its current state. */
@@ -408,7 +392,6 @@ export interface RefsOptions {
   readonly idLength: number
 }
 
-/** The state of a repository besides its refs. */
 interface Refreshed {
   /** Refs, and directories of refs, that are not served. */
   readonly leftOut: readonly string[]
@@ -419,7 +402,7 @@ interface Refreshed {
 /** Maximum size of the list of refs, in bytes. */
 const maxListBytes = 256 * 1024 * 1024
 
-/** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer in proportion, up to ten times. */
+/** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer, up to ten times. */
 const quicklyListed = 50_000
 
 /** Reads the served refs of a repository. The last list is cached for a short time. */
@@ -428,7 +411,6 @@ export function createRefs(options: RefsOptions) {
   let cachedRefs: { readonly since: number; readonly table: Promise<RefTable> } | undefined
   let last: RefTable | undefined
 
-  /** Asks git for the refs, the branch of `HEAD` and its commit. */
   const ask = async () => {
     const signal = new AbortController().signal
     const { bytes, cut } = await launcher.run({
@@ -485,7 +467,10 @@ export function createRefs(options: RefsOptions) {
   }
 
   return {
-    /** Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore` (`performance.now()`). */
+    /**
+     * Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore`
+     * (`performance.now()`).
+     */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
       // git takes long to list very many refs.
@@ -495,7 +480,6 @@ export function createRefs(options: RefsOptions) {
         const before = cachedRefs?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }
         cachedRefs = entry
-        // A failure is not cached.
         entry.table.catch(() => {
           if (cachedRefs === entry) cachedRefs = undefined
         })
@@ -516,9 +500,7 @@ async function hashInParts(hash: Hash, bytes: Buffer, slices: TimeSlices): Promi
   }
 }
 
-/** A commit that is served, with the name by which a path refers to it. */
 export interface NamedCommit {
-  /** The full id of the commit. */
   readonly commit: string
   /** The name of the commit in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
   readonly spelled: string
@@ -526,7 +508,7 @@ export interface NamedCommit {
   readonly fixed: boolean
 }
 
-/** Resolves the names of commits in paths. Finds only commits that are reachable from served refs. */
+/** Resolves the names of commits in paths. Finds commits that are reachable from served refs. */
 export interface CommitResolver {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
@@ -551,7 +533,6 @@ const maxCandidates = 64
 
 /** Creates the resolver of names of commits. Whether a commit is reachable is cached. */
 export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
-  /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
   const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 
@@ -608,7 +589,6 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return code === 0 ? bytes.length === 0 : undefined
   }
 
-  /** Finds a commit by its id or an abbreviation. */
   const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
     if (digits.length === idLength) {
       const object = await objects.info(digits)

@@ -37,8 +37,8 @@ import { createRefs, type Refs, type RefsOptions } from './refs.ts'
 
 export interface GitOptions extends RepositoryPlace {
   /**
-   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it, or
-   * when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
+   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it,
+   * or when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
    */
   readonly refs?: readonly string[]
   /** Absolute paths of folders outside the repository that it may borrow objects from (`objects/info/alternates`). */
@@ -63,7 +63,6 @@ export interface GitOptions extends RepositoryPlace {
   readonly log?: Log
 }
 
-/** The options with their defaults. */
 export interface GitSettings
   extends Required<Omit<GitOptions, 'refs' | 'within'>>,
     Pick<GitOptions, 'within'>,
@@ -102,18 +101,15 @@ function patternsOf(glob: string): readonly string[] {
 }
 
 /**
- * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
- * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
- * configuration, hooks, attributes or grafts of the repository. On Linux git does not see its alternates either, and the links lead to
- * directories that this process holds open.
+ * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies
+ * of small files of the repository, and links to its refs and objects. So git never sees the configuration, hooks, attributes or grafts of
+ * the repository.
  */
 type Mirror = Awaited<ReturnType<typeof createMirror>>
 
-/** The result of an update of the mirror. */
 interface Seen {
   /** Names of the refs, and of the directories of refs, that are symbolic links: they are left out. */
   readonly leftOut: readonly string[]
-  /** Commits whose parents are missing. */
   readonly shallow: readonly string[]
   /** Whether packs or object directories came or went, so that long-lived processes may hold deleted ones open. */
   readonly hasOtherPacks: boolean
@@ -129,11 +125,10 @@ const noHead = 'ref: refs/heads/.invalid'
 const maxHeadBytes = 4200
 const maxExcludeBytes = 512 * 1024
 const maxShallowBytes = 16 * 1024 * 1024
-/** Maximum depth of the names of refs. */
 const maxDepth = 64
 /** Age below which a directory may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
-/** Time after which a directory that was replaced is closed: processes that read it have ended by then. */
+/** Time after which a directory that was replaced is closed. */
 const closeAfterMs = 60_000
 
 /** Folders to remove when this process exits without closing their provider. */
@@ -161,9 +156,8 @@ async function createMirror() {
   let isRemoved = false
   return {
     folder,
-    /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
+    /** A second git directory, for the refs of one request. */
     refsDir,
-    /** Returns the git directory for git to use. */
     gitDir: () => gitDir,
     /** Creates both git directories anew. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
     create: async (config: string, isLinked: boolean): Promise<void> => {
@@ -184,7 +178,6 @@ async function createMirror() {
       await writeFile(join(gitDir, 'commondir'), '../..\n')
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
-    /** Updates the copies and links. */
     update: (anchors: OpenRepositoryFolders, layout: Wanted): Promise<Seen> => updater.update(anchors, layout),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
@@ -201,7 +194,7 @@ async function createMirror() {
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
-    /** Whether the mirror still exists, with its refs and objects. The system may have cleared its temporary folder. */
+    /** Whether the mirror still exists. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
@@ -218,14 +211,12 @@ async function createMirror() {
 }
 
 interface Wanted {
-  /** The folders that objects may be in. */
   readonly roots: readonly string[]
   /** Whether a ref, or a directory of refs, right below `refs` is read. */
   readonly wants: (name: string) => boolean
   readonly idLength: number
 }
 
-/** Creates the updater of the mirror, for its git directory and common directory. */
 function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   const findLinks = createLinkFinder()
   /** Names in the mirror of the object directories of the repository, by the identity of these directories. */
@@ -233,7 +224,6 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   let packs = ''
   const files = new Map<string, string>()
 
-  /** Writes a file of the mirror, or removes it. git never sees a file that is written in part. */
   const putFile = async (path: string, content: string | undefined): Promise<void> => {
     if (files.get(path) === content) return
     if (content === undefined) await rm(path, { force: true })
@@ -294,8 +284,8 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   }
 
   /**
-   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`, which may name any folder.
-   * Returns whether packs or object directories came or went.
+   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`. Returns whether packs
+   * or object directories came or went.
    */
   const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
     const next = new Map<string, string>()
@@ -337,7 +327,6 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
       const hasOtherPacks = await linkObjects(anchors.commonDir, roots)
       return { leftOut, shallow, hasOtherPacks }
     },
-    /** Returns the paths of the object directories. */
     stores: (): readonly string[] =>
       [...stores.values()].map((name) => (isLinux ? join(commonDir, name) : (links.heldAt(name)?.path ?? ''))),
   }
@@ -365,7 +354,6 @@ function copyDirectory(from: string, to: string): void {
   }
 }
 
-/** Creates the links of a mirror. Names are relative to it. */
 function createLinks(root: string) {
   const folders = new Map<string, Folder>()
   const targets = new Map<string, string>()
@@ -409,12 +397,10 @@ function createLinks(root: string) {
   }
 
   return {
-    /** Holds a directory open under a name, without a link to it. */
     hold: (name: string, folder: Folder): void => {
       folders.set(name, folder)
     },
     heldAt: (name: string) => folders.get(name),
-    /** Links to a file that may come and go; on Windows copies it. */
     toFile: (name: string, target: string): void => {
       if (copies) {
         fs.rmSync(join(root, name), { force: true })
@@ -442,11 +428,9 @@ function createLinks(root: string) {
       return next
     },
     forget,
-    /** Removes the links whose names begin with a prefix, except the given ones. */
     keep: (prefix: string, names: ReadonlySet<string>): void => {
       for (const name of [...targets.keys()]) if (name.startsWith(prefix) && !names.has(name)) forget(name)
     },
-    /** Forgets everything, and closes the directories. */
     reset: (): void => {
       for (const folder of [...folders.values(), ...retired]) folder.close()
       folders.clear()
@@ -508,14 +492,12 @@ function directoryStamp({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
 }
 
-/** Returns a handler that turns a {@link LinkError} into the error for a link in place of a part of the repository. */
 function asLinked(name: string) {
   return (error: unknown): never => {
     throw error instanceof LinkError ? symbolicLinkError(name) : error
   }
 }
 
-/** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
 async function readEntryText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
     return (await readFolderFile(folder, name, limit))?.toString('utf8') ?? ''
@@ -524,11 +506,9 @@ async function readEntryText(folder: Folder, name: string, limit: number): Promi
   }
 }
 
-/** An open repository, with the objects that read it. */
 export interface Repository {
   readonly settings: GitSettings
   readonly location: RepositoryFolders
-  /** The directories of the repository, held open. */
   readonly anchors: FolderKeeper
   readonly config: RepositoryConfig
   readonly mirror: Mirror
@@ -536,7 +516,6 @@ export interface Repository {
   readonly objects: ObjectDatabase
   readonly trees: TreeReader
   readonly refs: Refs
-  /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
   close(): Promise<void>
 }
@@ -630,7 +609,6 @@ async function loadRepository(
     const state = await mirror.update(current, layout)
     // A long-lived process holds deleted packs open, or searches objects in other directories.
     if (state.hasOtherPacks) objects.restart()
-    // Callers compare sets by identity, so the set stays the same as long as nothing changes.
     if (state.shallow.length !== shallow.size || state.shallow.some((id) => !shallow.has(id)))
       shallow = new Set(state.shallow)
     return { leftOut: state.leftOut, shallow }
@@ -642,7 +620,6 @@ async function loadRepository(
   return { ...connected, settings, objects, trees, refs, shallow: () => shallow }
 }
 
-/** Whether a ref name equals another one or is its parent. */
 export function isSameOrParent(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }
@@ -650,7 +627,7 @@ export function isSameOrParent(name: string, other: string): boolean {
 /** Minimum size of a file that git does not hold in memory or compare line by line, in bytes. */
 const leastLargeBytes = 1024 * 1024
 
-/** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
+/** Returns the configuration with which git runs. Of the repository it has its formats, and how its files were checked out. */
 function configOf(
   { format, refStorage, checkout }: Pick<RepositoryConfig, 'format' | 'refStorage' | 'checkout'>,
   { maxBytes }: GitSettings,
@@ -671,7 +648,9 @@ function configOf(
   return section('core', core) + section('extensions', extensions)
 }
 
-/** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
+/**
+ * Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none.
+ */
 async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
@@ -710,8 +689,7 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 }
 
 /**
- * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative folders, so that no program
- * in the working directory runs.
+ * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative folders.
  *
  * @throws ResourceError `invalid` (reason `configuration`) when there is none.
  */

@@ -17,12 +17,10 @@ import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, type RefTable, refIdAt, refNameAt, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
 
-/** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
 
 /** Names in a git directory whose changes affect the refs. git replaces the files among them as a whole, which raises an event here. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
-/** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
 /** Creates the watches of the directories of a repository that contain `HEAD`, the refs and the index. */
@@ -35,7 +33,6 @@ export function createWatchedDirectories(
   /** Refs, and directories of refs. Each directory is watched that is one of them, or lies above or below one. */
   const patterns = [...settings.patterns, 'refs/heads']
   const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
-  /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
 
   const hear = (directory: string, name: string | undefined) => {
@@ -65,7 +62,6 @@ export function createWatchedDirectories(
   }
 
   return {
-    /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
     follow: async (): Promise<void> => {
       const doubts = doubtful
       doubtful = new Set()
