@@ -19,18 +19,18 @@ import { isSameOrParent, type Repository } from './repository.ts'
 
 export type GitEvent = 'refs' | 'index'
 
-/** Names in a git directory whose changes affect the refs. git replaces the files among them as a whole, which raises an event here. */
+/** Names in a git directory whose changes affect the refs. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 const maxDirectories = 4096
 
-/** Creates the watches of the directories of a repository that contain `HEAD`, the refs and the index. */
+/** Watches the directories of a repository that contain `HEAD`, the refs and the index. */
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: WatchHandles,
   onEvent: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
-  /** Refs, and directories of refs. Each directory is watched that is one of them, or lies above or below one. */
+  /** A directory is watched if it is one of these, or lies above or below one. */
   const patterns = [...settings.patterns, 'refs/heads']
   const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
   let doubtful = new Set<string>()
@@ -135,8 +135,8 @@ const maxBytes = 512 * 1024
 const maxCompared = 32
 
 /**
- * Creates a function that returns the files that differ between two commits; undefined when there are too many, or git cannot tell. `listed`:
- * only one of the two has the file.
+ * Creates a function that returns the files that differ between two commits; undefined when there are too many, or git cannot tell.
+ * `listed`: only one of the two has the file.
  */
 export function createChangedFiles(launcher: Launcher, signal: AbortSignal) {
   return async (from: string, to: string) => {
@@ -159,9 +159,7 @@ export function createChangedFiles(launcher: Launcher, signal: AbortSignal) {
   }
 }
 
-/**
- * Returns the changes of resources after refs have moved. Paths that name a commit by its id are not among them: their content never changes.
- */
+/** Returns the changes of resources after refs have moved. Paths that name a commit by its id are not among them. */
 export async function changesBetween(
   before: RefTable,
   after: RefTable,
@@ -212,10 +210,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
   return moves
 }
 
-/**
- * Returns the names of a ref in paths: the full name, and the short name. The short name is included even if another ref has it too,
- * because it names this ref again after the other one is deleted.
- */
+/** Returns the names of a ref in paths: the full name, and the short name, even if another ref has it too. */
 function refNames(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]
@@ -242,7 +237,6 @@ const statusTimeoutMs = 2000
 /** Maximum number of ref directories watched at once. */
 const maxHandles = 4096
 
-/** A part of the repository that is compared on schedule. */
 interface WatchedPart {
   readonly of: 'refs' | 'status'
 }
@@ -256,8 +250,8 @@ interface RefState {
 export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<string>
 
 /**
- * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current state
- * is compared with the known one. A change is notified only once answers include it.
+ * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current
+ * state is compared with the known one. A change is notified once answers include it.
  *
  * @param closing Ends all watches.
  */
@@ -266,7 +260,6 @@ export function createRepositoryWatch(
   readStatus: ReadStatus,
   closing: AbortSignal,
 ): Required<Pick<Provider, 'watch' | 'catchUp' | 'degraded'>> {
-  /** Functions that return the degradation of each running watch. */
   const running = new Set<() => Degradation | undefined>()
   const looks = new Set<() => Promise<boolean>>()
   return {
@@ -315,7 +308,6 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   const handles = createWatchHandles(maxHandles, { log, overflown })
   const directories = createWatchedDirectories(repository, handles, onEvent)
   const changedFiles = createChangedFiles(launcher, signal)
-  /** Whether the last attempt to read the repository failed. */
   let away = false
 
   const look = async (): Promise<RefState> => {
@@ -397,7 +389,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
     const first = lookAtStatus().then((latest) => {
       status = latest
     })
-    // The status of a large working tree may take long. Changes meanwhile are unknown, so it is reported as changed.
+    // The status of a large working tree may take long, so it is reported as changed.
     if (!(await Promise.race([first.then(() => true), sleep(statusTimeoutMs).then(() => false)])))
       void first.then(
         () => pending.add({ path: 'status' }),
@@ -419,7 +411,6 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   return { batches: pending.batches(), degraded, look: looks.ask, ended: running }
 }
 
-/** The text of the page `status`, if there is one. */
 interface Status {
   readonly text?: string
 }

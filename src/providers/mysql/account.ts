@@ -9,7 +9,6 @@ export interface AccountProperties {
   readonly version: readonly [major: number, minor: number]
   /** Grants of the account, and of every role that it can activate, as the server writes them. */
   readonly grants: readonly string[]
-  /** Roles, quoted, whose grants the server does not show to the account. */
   readonly unknownRoles: readonly string[]
 }
 
@@ -32,7 +31,7 @@ export async function readAccountProperties(query: Query): Promise<AccountProper
 
 type Grants = Pick<AccountProperties, 'grants' | 'unknownRoles'>
 
-/** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role only if `USING` names it. */
+/** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role if `USING` names it. */
 async function mysqlGrants(query: Query, active: string): Promise<Grants> {
   const own = await queryGrants(query, 'SHOW GRANTS')
   const roles = [...new Set([...own.flatMap(rolesIn), ...quotedRoles(active)])]
@@ -59,7 +58,6 @@ async function queryGrants(query: Query, sql: string): Promise<readonly string[]
   return (await query(sql)).map(([line]) => String(line))
 }
 
-/** Returns the answer; undefined if the server refuses the statement. Rethrows the error of a lost or overloaded connection. */
 async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -115,8 +113,8 @@ const remedy =
   'Create an account that can only read ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
 
 /**
- * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as
- * such a privilege; a grant of roles does not: see {@link rolesIn}.
+ * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as such
+ * a privilege; a grant of roles does not: see {@link rolesIn}.
  */
 export function excessPrivilegesIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']
@@ -135,7 +133,6 @@ export function excessPrivilegesIn(line: string, schemas: readonly string[] | un
   return [...names, ...(isGranting ? ['GRANT OPTION'] : [])].filter((name) => !harmless.has(name))
 }
 
-/** Whether the pattern of a grant matches a served schema. */
 function reaches(pattern: string, schemas: readonly string[] | undefined): boolean {
   if (schemas === undefined) return true
   // Some systems ignore the case of names, so it is ignored on all of them.
@@ -144,8 +141,8 @@ function reaches(pattern: string, schemas: readonly string[] | undefined): boole
 }
 
 /**
- * Whether a text matches a LIKE pattern of SQL. The parts of the pattern are `%`, `_` and characters, escaped ones with their
- * backslash. The match backtracks only to the last `%`, so its time is at most proportional to the product of both lengths.
+ * Whether a text matches a LIKE pattern of SQL, in time proportional to the product of both lengths. The parts of the pattern are `%`, `_`
+ * and characters, escaped ones with their backslash.
  */
 function isLike(text: readonly string[], parts: readonly string[]): boolean {
   let [at, part] = [0, 0]

@@ -22,7 +22,6 @@ interface ConstraintScope {
   readonly served: readonly string[] | undefined
 }
 
-/** Reads the foreign keys of the tables, and those of other tables that reference them. */
 export async function readForeignKeys(
   query: MysqlSession['query'],
   { schemas, tables, wanted, served }: ConstraintScope,

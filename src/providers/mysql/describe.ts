@@ -16,10 +16,7 @@ import { type RawColumn, type RawIndex, type RawTable, readRawTables } from './r
 import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
-/**
- * Describes those tables and views that have a column which the account may read. Parts that it may not see are left out.
- * The number of queries does not depend on the number of names.
- */
+/** Describes those tables and views that have a column which the account may read. Parts that it may not see are left out. */
 export async function describeRelations(
   session: MysqlSession,
   names: readonly ObjectName[],
@@ -37,7 +34,6 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const columns = raw.columns.map((column) => describeColumn(column, isMaria, raw.isPart))
   const visible = new Set(columns.map((column) => column.name))
   const isWhole = (over: readonly (string | undefined)[]) => over.every((one) => one !== undefined && visible.has(one))
-  // An expression may name columns that the account may not see: then its index is hidden.
   const indexes = raw.indexes.filter(({ parts }) =>
     parts.every(({ column }) => (column === undefined ? !raw.isPart : visible.has(column))),
   )
@@ -93,8 +89,8 @@ function describeColumn(raw: RawColumn, isMaria: boolean, isPart: boolean): Colu
 }
 
 /**
- * Returns the default of a column as an SQL expression. MariaDB reports an expression; MySQL reports a bare value, unless
- * `extra` marks it as an expression.
+ * Returns the default of a column as an SQL expression. MariaDB reports an expression; MySQL reports a bare value, unless `extra` marks it
+ * as an expression.
  */
 function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): string | undefined {
   if (value === undefined || (isMaria && value === 'NULL')) return undefined
@@ -137,7 +133,6 @@ function referencesOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySe
     .sort((a, b) => (objectNameKey(a.from) + a.name < objectNameKey(b.from) + b.name ? -1 : 1))
 }
 
-/** Input of a generated definition. It holds only parts that the account may see. */
 interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly kind: RelationKind
   readonly columns: readonly Column[]
@@ -157,7 +152,6 @@ function relationDefinition(relation: ForDefinition, isMaria: boolean): string {
 
 function viewOf(relation: ForDefinition): string {
   const { view = '', isPart } = relation
-  // A view is described by its query, which may name more than the account may see.
   const body =
     view === '' || isPart
       ? '  -- not shown: the account needs SHOW VIEW, and must be able to read all columns of the view'

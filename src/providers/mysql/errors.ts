@@ -46,7 +46,6 @@ const goneCodes = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356,
 /** Error numbers for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
-/** Returns the error number of the server. Undefined: the error is not from the server. */
 function serverErrorNumber(error: unknown): number | undefined {
   return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno >= 1000
     ? error.errno
@@ -105,7 +104,7 @@ export function connectError(error: unknown): ResourceError {
   )
 }
 
-/** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
+/** Converts an error of the set-up statements of a new connection. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
   return unavailable(

@@ -7,13 +7,12 @@ import { type Cells, endStatement, placeholdersFor, quoteName, quoteObjectName, 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
 export const servedRoutineCondition = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
 
-/** A function or procedure as the information schema describes it. The definer is not queried: account names are never shown. */
+/** A function or procedure as the information schema describes it, without its definer. */
 interface RawRoutine {
   readonly name: ObjectName
   readonly isFunction: boolean
   readonly returns: string
   readonly language: string
-  /** Source of the routine. Undefined: the account may not see it. */
   readonly body: string | undefined
   readonly deterministic: boolean
   readonly access: string
@@ -34,7 +33,7 @@ const telling = new Set([
   'REAL_AS_FLOAT',
 ])
 
-/** Describes the functions and procedures of some names that the account may run. It always takes two queries. */
+/** Describes the functions and procedures of some names that the account may run. */
 export async function describeRoutines(
   session: MysqlSession,
   names: readonly ObjectName[],
@@ -100,7 +99,6 @@ function rawOf(name: ObjectName, row: Cells, parameters: readonly Cells[]): RawR
   }
 }
 
-/** Returns a type, with its character set if that is not the one of the database. */
 function typeWithCharset([, , , , , , type, set, collation]: Cells, usual: string): string {
   if (set === null || set === undefined || collation === usual) return String(type ?? '')
   return `${String(type)} CHARACTER SET ${String(set)} COLLATE ${String(collation)}`

@@ -12,7 +12,7 @@ import type { Cells, Query } from './sql.ts'
 const graceMs = 2000
 
 /**
- * Opens a connection. All its statements are read-only, with time-outs.
+ * Opens a connection whose statements are read-only, with time-outs.
  *
  * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
@@ -43,7 +43,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       throw statementError(error)
     }
   }
-  /** Runs a statement that cannot be prepared. Its text must be constant. */
   const say = (sql: string) =>
     commands
       .answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
@@ -57,7 +56,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
     await prepare(run, facts, settings)
   }
-  /** Closes the connection at once, and cancels its statement. */
   const close = (): void => {
     if (commands.hasEnded() && socket.destroyed) return
     if (isOurs && commands.isRunning()) kill(target, connection.threadId)
@@ -91,7 +89,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         )
         await begin(facts)
       },
-      /** Runs several statements in one read-only snapshot. */
       transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
         isUsed = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
@@ -141,7 +138,6 @@ function createCommands(onTimeout: () => void) {
           resolve(value)
         })
       }),
-    /** Ends all commands with an error, also later ones. */
     fail: (error: Error): void => {
       hasEnded = true
       for (const settle of [...waiting]) settle(error)
@@ -188,11 +184,11 @@ async function prepare(run: Query, { isMaria }: AccountProperties, settings: Ser
     seconds,
   ])
   if (isMaria) await run('SET SESSION system_versioning_asof = DEFAULT').catch(() => {})
-  // Read current estimates and times of changes, instead of values that are cached for a day.
+  // Read current estimates and times of changes, instead of cached values.
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }
 
-/** Checks that the URL names a visible database. A missing one would look empty, because the connection does not select it. */
+/** Checks that the URL names a visible database, because a missing one would look empty. */
 async function requireSchema(run: Query, database: string | undefined): Promise<void> {
   if (database === undefined) return
   const rows = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
@@ -232,7 +228,7 @@ const form =
   /^(?:mysql|mariadb):\/\/([^:@/?#]+)(?::([^@/?#]*))?@(\[[0-9A-Fa-f:.]+\]|[^:@/?#[\]]+)(?::([0-9]{1,5}))?(?:\/([^/?#]*))?$/
 
 /**
- * Parses the URL of a database. The URL may have no parameters, so it cannot weaken a setting.
+ * Parses the URL of a database. The URL may have no parameters.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */

@@ -7,12 +7,10 @@ export type Cells = readonly (string | number | Buffer | null)[]
 /** Runs one prepared statement, with its values separate from the text. */
 export type Query = (sql: string, values?: readonly (string | number | null)[]) => Promise<readonly Cells[]>
 
-/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
-/** Returns the quoted name of an object, with its schema. */
 export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
@@ -27,7 +25,6 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
-/** Rounds the number of parameters up to one of a few lengths, so that there are few distinct statements. */
 function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
@@ -72,7 +69,6 @@ const forms: readonly (readonly [ColumnForm, RegExp])[] = [
   ['shape', /^(?:geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection)$/],
 ]
 
-/** The facts about a column that statements need. */
 export interface ColumnType {
   readonly name: string
   /** Name of the type, such as `bigint`. */
@@ -102,7 +98,6 @@ function wholeOf(column: ColumnType): string {
     case 'integer':
       return column.dataType === 'bit' ? `CAST(${name} + 0 AS CHAR)` : `CAST(${name} AS CHAR)`
     case 'real':
-      // A conversion to text would leave only six digits.
       return `CAST(${name} + 0e0 AS CHAR)`
     case 'shape':
       return `ST_AsText(${name})`
@@ -111,12 +106,10 @@ function wholeOf(column: ColumnType): string {
   }
 }
 
-/** Returns the SQL of the length of a column, in bytes. */
 export function lengthSql(column: ColumnType): string {
   return `LENGTH(${columnForm(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
-/** Returns the SQL of a column, cut to a length in bytes if its type can be long. */
 export function cutColumnSql(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = columnForm(column)
@@ -132,7 +125,7 @@ export function lengthIfCutSql(column: ColumnType, most: number): string {
   return `IF(${length} > ${most}, ${length}, NULL)`
 }
 
-/** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its type. */
+/** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string. */
 export function cellToJson(cell: Cells[number], column: ColumnType, isCut: boolean): string {
   if (cell === null) return 'null'
   if (Buffer.isBuffer(cell)) return JSON.stringify(cell.toString('base64'))
@@ -172,7 +165,6 @@ function isoOf(text: string, isUtc: boolean): string {
   return match === null ? text : `${match[1]}T${match[2]}${isUtc ? 'Z' : ''}`
 }
 
-/** Returns the SQL of a key column as text. */
 export function keySql(column: ColumnType): string {
   return columnForm(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
 }

@@ -6,7 +6,6 @@ import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
 import { type ServerOptions, type TlsOptions, tlsFaultMessage } from '../relational/open.ts'
 
-/** Address of the database server and the role. */
 export interface PostgresTarget {
   readonly host: string
   readonly port: number
@@ -17,7 +16,7 @@ export interface PostgresTarget {
 }
 
 /**
- * Parses the URL of a database. `tls` decides about encryption: a URL may require encryption, but can never weaken it.
+ * Parses the URL of a database. A URL may require encryption, but can never weaken `tls`.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
@@ -85,9 +84,8 @@ function sslOf(
 export type { TlsOptions } from '../relational/open.ts'
 
 export interface PostgresOptions extends ServerOptions {
-  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in any output. */
+  /** A URL of the scheme `postgres` with role, password, host, port and database. It is secret. */
   readonly url: string
-  /** The served rows. Default: none. */
   readonly rows?: PostgresRowOptions
 }
 

@@ -8,7 +8,6 @@ import {
   usableSchemaCondition,
 } from './sql.ts'
 
-/** Input of a generated definition. It holds only parts that the role may see. */
 export interface DefinitionInput extends ObjectName {
   readonly kind: RelationKind
   readonly comment: string | null
@@ -44,7 +43,6 @@ function isView(kind: RelationKind): boolean {
 
 function viewOf(relation: DefinitionInput): string {
   const { kind, view } = relation
-  // A view is described by its query, which may name more than the role may see.
   const body = view === null ? '  -- not shown: it has columns that this role may not see' : view.replace(/;\s*$/, '')
   return `CREATE ${objectWord(kind)} ${quoteObjectName(relation)} AS\n${body}`
 }
@@ -82,7 +80,6 @@ function commentOn(what: string, name: string, comment: string): string {
   return `COMMENT ON ${what} ${name} IS ${quoteText(comment)}`
 }
 
-/** Returns the quoted name of an object, with its schema. */
 export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }

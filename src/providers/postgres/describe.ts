@@ -21,7 +21,6 @@ import {
   visibleRelationCondition,
 } from './sql.ts'
 
-/** A column as the catalog query returns it. */
 interface RawColumn {
   readonly name: string
   readonly type: string
@@ -51,7 +50,6 @@ interface RawIndex extends TableIndex {
   readonly backs: boolean
 }
 
-/** A relation as the catalog query returns it. Empty lists are `null`. */
 interface RawRelation extends ObjectName, Pick<DefinitionInput, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
   readonly relkind: string
   readonly owner: string
@@ -65,7 +63,6 @@ interface RawRelation extends ObjectName, Pick<DefinitionInput, 'comment' | 'vie
   readonly triggers: readonly Trigger[] | null
 }
 
-/** Describes relations that the role may see, all in one statement. Parts that the role may not see are left out. */
 export async function describeRelations(
   session: PostgresSession,
   names: readonly ObjectName[],
@@ -125,7 +122,6 @@ function describeColumn(raw: RawColumn, isHidden: boolean): Column {
   const { name, type, notNull, identity, generated, comment } = raw
   return {
     ...{ name, type, nullable: !notNull },
-    // The expression of a generated column may name columns that the role may not see.
     ...(raw.default === null || generated !== '' ? {} : { default: raw.default }),
     ...(raw.default === null || generated === '' || isHidden ? {} : { generated: raw.default }),
     ...(identity === 'a' ? { identity: 'always' as const } : {}),

@@ -73,10 +73,6 @@ export async function readSessionProperties(query: Query, { schemas }: ServerSet
 
 const minVersion = 120_000
 
-/**
- * @throws ResourceError `unavailable` (fault `refused`) for a role that could do more than read, unless that is allowed; and
- *   for an unsupported version or encoding.
- */
 export function requireReadOnlyRole(
   { version, encoding, powers }: SessionFacts,
   { allowPrivileged }: ServerSettings,
@@ -109,8 +105,8 @@ ${each.join('\n')}
 }
 
 /**
- * SQL statements for event triggers, with which the server reports changes of the catalog at once. A superuser runs them once
- * for each database. Without them the provider only polls the catalog.
+ * SQL statements for event triggers, with which the server reports changes of the catalog at once. A superuser runs them once for each
+ * database.
  */
 export const eventTriggerSql = `CREATE SCHEMA IF NOT EXISTS hikidashi;
 CREATE OR REPLACE FUNCTION hikidashi.tell() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$

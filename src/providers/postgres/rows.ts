@@ -26,13 +26,9 @@ export interface RowSettings extends SelectionOptions {
   readonly principalSetting: string | undefined
 }
 
-/** The types of a relation's columns, as they are now. */
 type Types = ReadonlyMap<string, string>
 
-/**
- * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
- * bound.
- */
+/** Reads a page of rows, in one read-only snapshot. Statements contain quoted names from the catalog; values of clients are bound. */
 export async function readRows(
   session: PostgresSession,
   query: RowQuery,
@@ -98,7 +94,7 @@ export async function readKeys(
   }
 }
 
-/** Sets `principalSetting` to the id of the caller, for this transaction only, for policies of row-level security. */
+/** Sets `principalSetting` to the id of the caller for this transaction, for policies of row-level security. */
 async function become(run: Query, { principalSetting }: RowSettings, { principal }: SourceContext): Promise<void> {
   if (principalSetting === undefined) return
   const text = 'SELECT pg_catalog.set_config($1, $2, true)'
@@ -139,7 +135,7 @@ function rowsSql(
   const order = names.length === 0 ? '' : `ORDER BY ${names.join(', ')}`
   const [limit, budget] = [`$${(bound?.length ?? 0) + 1}::int`, `$${(bound?.length ?? 0) + 2}::bigint`]
   const typed = columns.map((column) => ({ column, type: types.get(column) ?? '' }))
-  // Uses arrays, because a table may have as many columns as a statement can return.
+  // Arrays, because a table may have as many columns as a statement can return.
   const pieces = typed.map(({ column, type }) => pieceOf(column, type, maxValueBytes)).join(', ')
   const sizes = typed.map(({ column, type }) => lengthIfCutSql(column, type, maxValueBytes)).join(', ')
   const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(castToText).join(', ')}]`
@@ -171,7 +167,7 @@ function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], ty
 
 /**
  * Returns, for each relation with readable rows, a text that changes when its rows do. The text of a view changes with every write to the
- * database, because its rows may come from any table.
+ * database.
  */
 export async function readStamps(
   session: PostgresSession,
@@ -205,7 +201,6 @@ const floats = new Set(['float4', 'float8'])
 const times = new Set(['timestamp', 'timestamptz'])
 const texts = new Set(['text', 'varchar', 'bpchar'])
 
-/** Returns the SQL that casts a column to text. */
 function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }
@@ -220,22 +215,17 @@ function pieceOf(column: string, type: string, most: number): string {
   return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${castToText(column)} END`
 }
 
-/** Returns the SQL of the length of a column in bytes, null unless it exceeds a limit. */
 function lengthIfCutSql(column: string, type: string, most: number): string {
   const length = lengthOf(column, type)
   return `CASE WHEN ${length} > ${most} THEN ${length} END`
 }
 
 function lengthOf(column: string, type: string): string {
-  // The length of these types is known without fetching the value.
   const isStored = type === 'bytea' || texts.has(type)
   return `pg_catalog.octet_length(${isStored ? quoteName(column) : castToText(column)})`
 }
 
-/**
- * Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its
- * type.
- */
+/** Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string. */
 function valueToJson(text: string | null, type: string, isCut: boolean): string {
   if (text === null) return 'null'
   if (isCut) return JSON.stringify(type === 'bytea' ? text.replaceAll('\n', '') : text)

@@ -1,12 +1,10 @@
 import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
 import { parseNamePrefix } from '../relational/names.ts'
 
-/** Quotes an identifier. No identifier comes from a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Quotes a text as a literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
@@ -14,7 +12,6 @@ export function quoteText(text: string): string {
 
 /**
  * Returns the SQL condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema.
- * Schemas of TOAST and of temporary tables are never served.
  */
 export function servedSchemaCondition(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
@@ -30,7 +27,7 @@ export const visibleRelationCondition = `c.relkind IN ('r', 'p', 'v', 'm') AND p
 
 /**
  * Returns the condition that rows of the relation `c` can be served: rows of tables and materialized views without a foreign table below
- * them, which another server would answer for, and rows of views only if `views` is set, because views call functions.
+ * them, and rows of views if `views` is set.
  */
 export function readableRowsCondition(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
@@ -74,29 +71,21 @@ function bytesValue(text: string, encoding: string): string {
   return encoding === utf8 ? text : Buffer.from(text).toString('hex')
 }
 
-/** A statement. Its values are always separate from its text. */
 export interface Statement {
   readonly text: string
-  /** Whether the text of the statement is constant, so that the server can plan it once. */
   readonly fixed?: boolean
 }
 
-/** A row: the texts of its columns, in order. */
 export type Cells = readonly (string | null)[]
 
-/** A connection to a database. */
 export interface PostgresSession {
-  /**
-   * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
-   */
+  /** Whether a pooler such as PgBouncer shares the connections of the server among clients, so that no state of a session lasts. */
   readonly shared: boolean
   readonly encoding: string
-  /** Runs one read-only statement, and returns its rows. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
   /** Runs several statements in one read-only transaction, on one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
-  /** Closes the connection at once, and cancels its statement. */
   close(): void
   /** Calls `told` for each notification, and `ended` once the connection has ended. */
   onNotification(told: () => void, ended: () => void): void
@@ -104,12 +93,11 @@ export interface PostgresSession {
 
 export type Query = PostgresSession['query']
 
-/** Channel that the event trigger notifies. Every role that can connect can notify it too, so a notification only triggers a check. */
+/** Channel that the event trigger notifies. Other roles can notify it too, so a notification only triggers a check. */
 export const notifyChannel = 'hikidashi'
 
 /**
- * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
- * functions of the same name are one row.
+ * Reads a page of the objects that the role may see, in the order of their keys. Tables, enums and functions of the same name are one row.
  */
 export async function readCatalogPage(
   session: PostgresSession,
@@ -208,11 +196,10 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
   ) p ORDER BY ${inBytes('p.key', encoding)}`
 }
 
-/** Condition that the routine `p` is not part of an extension. Extensions have many routines, which are documented elsewhere. */
+/** Condition that the routine `p` is not part of an extension. */
 export const ownRoutineCondition = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 
-/** Converts a letter of `pg_class.relkind` to a kind of relation. */
 export function relationKind(letter: string): RelationKind {
   switch (letter) {
     case 'p':

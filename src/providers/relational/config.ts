@@ -15,7 +15,7 @@ import {
 import { resolveConfigPath, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
-/** A time-out from 100 ms, because connections over a network take some time, to 1 hour. */
+/** A time-out from 100 ms to 1 hour. */
 const timeout = durationFrom('100ms', '1h')
 
 /** Keys that select the served rows of a database, and limit their number and size. */
@@ -44,7 +44,6 @@ export const rowsShape = {
     .optionalKey('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
 }
 
-/** Keys common to all mounts over a relational database. */
 export const relationalShape = {
   watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
   reconcile: interval.optionalKey(
@@ -52,7 +51,6 @@ export const relationalShape = {
   ),
 }
 
-/** The time-outs that every mount over a database has. */
 export const timeoutShape = {
   statementTimeout: timeout.optionalKey('Time-out of one statement. By default "10s".'),
   lockTimeout: timeout.optionalKey('Time-out of a statement that waits for a lock. By default "2s".'),
@@ -74,7 +72,6 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
     .optionalKey('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
-/** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...relationalShape,
   ...connectionsShape('Maximum number of connections; with PostgreSQL another one listens for changes. By default 4.'),
@@ -111,7 +108,6 @@ export const databaseEffects = {
   ...withoutEffects('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
 
-/** Effects of a mount over a database server. */
 export const serverEffects = {
   always: ({ url }: { readonly url: SecretSource }): readonly Effect[] =>
     serviceEffects(`the database that ${'env' in url ? `the variable ${url.env}` : `the file ${url.file}`} names`),
@@ -124,7 +120,6 @@ export const serverEffects = {
   },
 } as const
 
-/** The options of a mount over a relational database, and of one over a database server. */
 type DatabaseOptions = OptionsOf<typeof relationalShape & typeof timeoutShape & ReturnType<typeof connectionsShape>>
 type ServerOptions<Rows> = OptionsOf<typeof serverShape> & {
   readonly url: SecretSource

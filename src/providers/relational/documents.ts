@@ -30,7 +30,6 @@ export const databaseMimeTypes = {
   mermaid: 'text/vnd.mermaid',
 } as const
 
-/** Returns a content with a text. Its version changes with the text. */
 export function textContent(text: string, mimeType: string, meta?: Readonly<Record<string, unknown>>): Content {
   return {
     text,
@@ -49,7 +48,7 @@ export function jsonContent(value: unknown, mimeType: string, meta?: Readonly<Re
   return textContent(`${JSON.stringify(value, null, 2)}\n`, mimeType, meta)
 }
 
-/** Returns the JSON document of a table or view. Unknown facts are `null`, so that all documents of a database have the same keys. */
+/** Returns the JSON document of a table or view. Unknown facts are `null`. */
 export function relationDocument(relation: Relation) {
   const { schema, name, kind, owner, comment, definition, columns, primaryKey, rowEstimate } = relation
   return {
@@ -77,7 +76,6 @@ export function relationDocument(relation: Relation) {
   }
 }
 
-/** Returns one end of a foreign key as JSON. */
 function foreignKeyEndpoint({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
   return { ...schemaMember(schema), table: name, columns }
 }
@@ -94,32 +92,29 @@ export function extensionsDocument(extensions: readonly Extension[]) {
   return { extensions }
 }
 
-/** Returns the member `schema` of a document; no member for a database without schemas. */
 export function schemaMember(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
 }
 
-/** Maximum number of tables and views in the overview, and in the diagram. */
 const [maxRelations, maxDrawn] = [1000, 100]
 /** Maximum number of columns drawn per table, keys first. */
 const maxColumns = 30
 const chunk = 200
 
-/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay: they are part of its definition. */
+/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay. */
 export function visibleRelation(relation: Relation, only: string | undefined, { allows }: Pick<Context, 'allows'>) {
   const sees = seenBy(only, allows)
   return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }
 }
 
-/** Creates the test whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
   if (allows === undefined || allows === allowsInOpenMount) return () => true
   return (name) => allows(`${objectDirectory(name, only)}schema`)
 }
 
 /**
- * Reads the overview of a schema, or of the database: the tables and views that the caller may see, up to a maximum, and the references
- * between them. Undefined: the schema has no objects.
+ * Reads the overview of a schema, or of the database, with the tables and views that the caller may see, up to a maximum. Undefined: the
+ * schema has no objects.
  */
 export async function readOverview(
   source: DatabaseSource,
@@ -214,8 +209,8 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
 }
 
 /**
- * Returns an entity relationship diagram (Mermaid `erDiagram`) of the first tables and columns. Names of tables and keys are quoted, and
- * characters that Mermaid does not accept are replaced.
+ * Returns an entity relationship diagram (Mermaid `erDiagram`) of the first tables and columns. Characters that Mermaid does not accept are
+ * replaced.
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
   const drawnRelations = relations.slice(0, maxDrawn)
@@ -246,12 +241,10 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
   return `${lines.join('\n')}\n`
 }
 
-/** Quotes a text on one line. */
 function quoted(text: string): string {
   return `"${text.replace(/["\p{Cc}\u2028\u2029]/gu, "'").replaceAll('%', '％')}"`
 }
 
-/** Returns the type or name of a column as one word, because Mermaid has no quotes for them. */
 function oneWord(text: string): string {
   const plain = text.replace(/[^\p{L}\p{N}_()[\]-]+/gu, '_')
   return /^[\p{L}_]/u.test(plain) ? plain : `_${plain}`

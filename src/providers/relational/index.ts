@@ -22,19 +22,16 @@ export type { RowOptions } from './rows.ts'
 
 export interface RelationalOptions {
   readonly source: DatabaseSource
-  /** The served rows. Default: none. */
   readonly rows?: RowOptions
-  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** Interval at which the catalog is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
 }
 
 /**
- * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
- * rows if they are enabled. See docs/providers/postgres.md.
- *
- * No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as parameters.
+ * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and rows if they
+ * are enabled. See docs/providers/postgres.md. No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as
+ * parameters.
  */
 export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options
@@ -137,7 +134,6 @@ export function relational(options: RelationalOptions): Provider {
   }
 }
 
-/** Returns a value. @throws ResourceError `not-found` if it is `undefined`. */
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw notFound()
   return value

@@ -55,8 +55,8 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
 }
 
 /**
- * Returns the key at which a listing begins; `undefined` when nothing is left. It begins at the object that contains `after`, because some
- * entries of that object may follow `after`.
+ * Returns the key at which a listing begins; `undefined` when nothing is left. Entries of the object that contains `after` may follow
+ * `after`.
  */
 function startOf(prefix: string, after: string | undefined, depth: number): string | undefined {
   const segments = prefix.split('/').length - 1
@@ -131,7 +131,7 @@ const maxValues = 100
 /** Maximum number of objects examined for one completion. */
 const maxLooks = 4000
 const searchedPageLength = 500
-/** Maximum number of keys examined: keys that begin with the same digits are not adjacent. */
+/** Maximum number of keys examined. */
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 

@@ -1,8 +1,8 @@
 import type { Context } from '../../core/provider.ts'
 
 /**
- * The model of a relational database that all relational providers share. The descriptions of objects become JSON documents that clients
- * read, so a source leaves out everything that its role may not see.
+ * The model of a relational database that the relational providers share. The descriptions of objects become JSON documents that clients
+ * read, so a source leaves out what its role may not see.
  */
 
 /** The name of an object as the database stores it: never escaped, folded or quoted. */
@@ -19,7 +19,6 @@ export interface Column {
   /** The type in the notation of the database, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
   readonly type: string
   readonly nullable: boolean
-  /** The expression of the default value. */
   readonly default?: string
   /** The expression of a generated column. */
   readonly generated?: string
@@ -48,7 +47,6 @@ export interface ForeignKey {
   readonly onDelete?: string
 }
 
-/** A foreign key of another table that points at this one. */
 export interface Reference {
   readonly name: string
   readonly from: ObjectName & { readonly columns: readonly string[] }
@@ -69,7 +67,7 @@ export interface Trigger {
   readonly definition: string
 }
 
-/** The description of a table or a view. The order of its lists changes only with the schema. */
+/** A table or a view. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
@@ -90,7 +88,6 @@ export interface Relation extends ObjectName {
   readonly rows?: RowAccess
 }
 
-/** How rows of a relation are found. The description of the relation does not show it to clients. */
 export interface RowAccess {
   /**
    * The columns that identify a row, in the order of an index: the primary key, or a unique key without nulls. Empty if there is
@@ -135,16 +132,16 @@ export interface Extension {
   readonly comment?: string
 }
 
-/** Rounds to two digits, so that the value changes with the size of a table, not with every row. Returns 0 if the number is negative or not finite. */
+/** Rounds to two digits, so that the value does not change with every row. Returns 0 if the number is negative or not finite. */
 export function roundEstimate(rows: number): number {
   if (!Number.isFinite(rows) || rows < 0) return 0
   return Number(rows.toPrecision(2))
 }
 
 /**
- * A relational database, as `relational` uses it. Every method throws only ResourceError (`unavailable` if the database does
- * not answer, without any of its text), and ends its statement soon after the signal aborts. Objects that the role may not see
- * are left out everywhere: denied and missing look the same.
+ * A relational database, as `relational` uses it. Methods throw ResourceError (`unavailable` if the database does not answer, without any
+ * of its text), and end their statement soon after the signal aborts. Objects that the role may not see are left out: denied and missing
+ * look the same.
  */
 export interface DatabaseSource {
   /**
@@ -155,15 +152,12 @@ export interface DatabaseSource {
   /** Kinds of objects of the database besides tables. Templates are offered only for these kinds. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
-   * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a
-   * path: the segments of the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for
-   * a schema, if paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`
-   * items mean that there are no more.
-   *
-   * The number of queries does not depend on the number of objects.
+   * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a path: the
+   * segments of the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for a schema, if paths
+   * begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit` items mean that there are no
+   * more.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
-  /** Returns the descriptions of tables and views, in any order, without missing ones; so do `enums` and `routines` for their objects. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
@@ -171,13 +165,13 @@ export interface DatabaseSource {
   /** The source of rows. `undefined`: rows cannot be read. */
   readonly rows?: RowSource
   /**
-   * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except
-   * estimates. It must be cheap for any size, because it is polled.
+   * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except estimates. It
+   * is polled, so it must be cheap for any size.
    */
   fingerprint(context: SourceContext): Promise<string>
   /**
-   * Yields whenever something may have changed, earlier than the next poll would see it; resolves once it listens. If the
-   * iteration ends, hints were lost, and it is called again later. `undefined`: there are no hints at the moment.
+   * Yields whenever something may have changed; resolves once it listens. If the iteration ends, hints were lost, and it is called again
+   * later. `undefined`: there are no hints at the moment.
    */
   hints?(signal: AbortSignal): Promise<AsyncIterable<void> | undefined>
   close(): Promise<void>
@@ -207,7 +201,6 @@ export type CatalogItem =
       readonly isRoutine?: boolean
       readonly comment?: string
     } & ObjectName)
-/** All objects with one name in a schema. */
 export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
@@ -218,11 +211,9 @@ export interface RowSource {
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
   /** Returns the keys at or after a text in the order of the key columns, for completion. */
   keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
-  /**
-   * Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported.
-   */
+  /** Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported. */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
-  /** Whether `stamps` shows every committed change at once. Statistics of a server show a change only a moment later. */
+  /** Whether `stamps` shows a committed change at once. */
   readonly areStampsExact?: boolean
 }
 
@@ -234,12 +225,11 @@ export interface RowQuery {
   /** Key of the only row to return: the texts of its columns. */
   readonly key?: readonly string[]
   /**
-   * Whether the key has the forms in which its values are shown, such as base64 for bytes, instead of those of {@link TableRow.key}. Several
-   * rows may have it, if the type of a column has several kinds of values.
+   * Whether the key has the forms in which its values are shown, such as base64 for bytes, instead of those of {@link TableRow.key}.
+   * Several rows may have it.
    */
   readonly isShown?: boolean
   readonly after?: readonly string[]
-  /** Maximum number of rows. */
   readonly limit: number
   /** Maximum length of a value, in bytes. Only the beginning of a longer value is returned. */
   readonly maxValueBytes: number
@@ -255,7 +245,6 @@ export interface KeyQuery {
 
 export interface RowPage {
   readonly rows: readonly TableRow[]
-  /** Whether more rows follow. */
   readonly more: boolean
 }
 
@@ -276,7 +265,6 @@ export interface CellValue {
   readonly cut?: number
 }
 
-/** Options that select the objects for the queries of a provider. */
 export interface SelectionOptions {
   readonly schemas: readonly string[] | undefined
   /** The only schema, which is left out of keys. */

@@ -1,9 +1,8 @@
 import type { ObjectName } from './model.ts'
 
 /**
- * Converts database names to path segments and back, one to one. Characters and names that a segment cannot hold (`/`, control
- * characters, `.`, `..`, the empty name) and `~` itself are written as `~` and the two hexadecimal digits of each UTF-8 byte.
- * All others stay unchanged.
+ * Converts database names to path segments and back, one to one. Characters and names that a segment cannot hold (`/`, control characters,
+ * `.`, `..`, the empty name) and `~` itself are written as `~` and the two hexadecimal digits of each UTF-8 byte.
  */
 
 /** The characters that are always escaped, `~` first. */
@@ -22,12 +21,10 @@ function codes(first: number, last: number): readonly string[] {
 
 const special = /[~/\p{Cc}\u2028\u2029]/gu
 
-/** Escapes a text: `~` and two hexadecimal digits for each byte of UTF-8. */
 function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 
-/** Returns the path segment for a name. A name with a lone surrogate has no segment: sources leave it out. */
 export function nameToSegment(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)
@@ -46,7 +43,6 @@ export function segmentToName(segment: string): string | undefined {
   return nameToSegment(name) === segment ? name : undefined
 }
 
-/** Returns the path of the directory of an object, with `/` at its end. */
 export function objectDirectory({ schema, name }: ObjectName, only: string | undefined): string {
   return only === undefined ? `${nameToSegment(schema)}/${nameToSegment(name)}/` : `${nameToSegment(name)}/`
 }
@@ -115,15 +111,12 @@ interface Waiting<T> {
 const [most, concurrent] = [200, 2]
 
 /**
- * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query:
- * no answer is older than its request.
- *
- * Returns a function that resolves to the object of a name, or to `undefined` if there is none. It rejects with the reason of its signal
- * once that aborts.
+ * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query. Returns a
+ * function that resolves to the object of a name, or to `undefined` if there is none. It rejects with the reason of its signal once that
+ * aborts.
  */
 export function batchRequests<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
-  /** Callback of a batch for a waiting request that is aborted. */
   const leaving = new WeakMap<Waiting<T>, () => void>()
   let running = 0
   let planned = false
@@ -139,7 +132,6 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
     setImmediate(flush)
   }
 
-  /** Runs the query of a batch. It is aborted when no caller waits for it any more. */
   const run = async (batch: readonly Waiting<T>[]): Promise<void> => {
     running++
     const closeController = new AbortController()
@@ -184,7 +176,6 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
     })
 }
 
-/** Returns a text that is the same for equal names only, as the key of a map. */
 export function objectNameKey({ schema, name }: ObjectName): string {
   return JSON.stringify([schema, name])
 }

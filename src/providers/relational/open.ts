@@ -16,8 +16,7 @@ interface RelationalOpenOptions extends Omit<RelationalOptions, 'rows' | 'watch'
 }
 
 /**
- * Opens a provider over a source, after a first connection attempt. A database that does not answer now is not an error: each use
- * tries again.
+ * Opens a provider over a source, after a first connection attempt. A database that does not answer now is not an error.
  *
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
@@ -40,7 +39,6 @@ export async function openRelational(opening: RelationalOpenOptions): Promise<Pr
   return relational({ source, ...defined({ rows, watch, reconcile }) })
 }
 
-/** Options of every source over a database. For a file, a connection is a process that reads it. */
 export interface DatabaseOptions {
   /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
@@ -50,14 +48,12 @@ export interface DatabaseOptions {
   readonly waitTimeoutMs?: number
   /** Idle time after which a connection is closed, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
-  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** Interval at which the database is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
   readonly log?: Log
 }
 
-/** Options of every source over a database server, besides its address. */
 export interface ServerOptions extends DatabaseOptions {
   /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system; of MySQL, the database of the URL. */
   readonly schemas?: readonly string[]
@@ -80,7 +76,6 @@ export interface TlsOptions {
   readonly serverName?: string
 }
 
-/** Options with their defaults. */
 type DatabaseSettings = Required<Omit<DatabaseOptions, 'watch' | 'reconcile'>>
 
 export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSettings {
@@ -89,7 +84,6 @@ export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSetti
   return { statementTimeoutMs, lockTimeoutMs, waitTimeoutMs, idleTimeoutMs, log }
 }
 
-/** Options with their defaults. */
 export interface ServerSettings
   extends DatabaseSettings,
     Required<Pick<ServerOptions, 'connections' | 'connectTimeoutMs' | 'allowPrivileged'>> {
@@ -101,13 +95,11 @@ export function completeServerOptions(options: ServerOptions): ServerSettings {
   return { ...completeDatabaseOptions(options), schemas, connections, connectTimeoutMs, allowPrivileged }
 }
 
-/** A connection to a database, or a process that reads a file. */
 interface PooledConnection {
-  /** Closes the connection at once, even while a statement runs. */
   close(): void
   /** Whether the connection can be used again. */
   isUsable(): boolean
-  /** Resets the connection between two uses. Only the next use waits for this. A connection that cannot be reset is closed. */
+  /** Resets the connection between two uses. A connection that cannot be reset is closed. */
   reset?(): Promise<void>
 }
 
@@ -116,7 +108,7 @@ type Pool<C extends PooledConnection> = ReturnType<typeof createConnectionPool<C
 /**
  * Creates a bounded pool of connections with a time-out for waiting callers.
  *
- * @param open Opens a connection, at most until the signal aborts. Its error goes to the caller that waits for this connection.
+ * @param open Opens a connection, at most until the signal aborts.
  */
 export function createConnectionPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
@@ -130,7 +122,7 @@ export function createConnectionPool<C extends PooledConnection>(
     unavailable(`All ${connections} connections to the database are in use. Try again later, or raise "connections".`)
 
   const takeFree = (): C | undefined => {
-    // Take the connection that was used last, so that the others become idle and close.
+    // The connection that was used last, so that the others become idle and close.
     const connection = [...free.keys()].at(-1)
     if (connection === undefined) return undefined
     clearTimeout(free.get(connection))
@@ -169,8 +161,8 @@ export function createConnectionPool<C extends PooledConnection>(
 
   return {
     /**
-     * Runs work with a connection of its own. Afterwards the connection goes back to the pool, if it can still be used. If the
-     * signal aborts, the connection is closed at once.
+     * Runs work with a connection of its own, which goes back to the pool if it can still be used. If the signal aborts, the connection is
+     * closed at once.
      *
      * @throws ResourceError `unavailable` if no connection is free in time.
      */
@@ -194,7 +186,6 @@ export function createConnectionPool<C extends PooledConnection>(
         } else void giveBack(connection).finally(leave)
       }
     },
-    /** Closes every connection. Running statements fail. */
     close: (): void => {
       closing.abort(unavailable('The source is closed.'))
       for (const [connection, timer] of free) {
@@ -206,7 +197,7 @@ export function createConnectionPool<C extends PooledConnection>(
   }
 }
 
-/** Returns a function that runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
+/** Returns a function that runs work with a connection, and once more after a temporary failure. */
 export function withRetry<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {

@@ -9,7 +9,6 @@ import { nameToSegment, rowKeyOf, rowSegmentOf } from './names.ts'
 
 const defaultLimit = 100
 
-/** A relation whose rows may be read. */
 export interface ReadableTable {
   readonly relation: Relation
   readonly access: RowAccess
@@ -38,7 +37,7 @@ export async function readRows(
   return rowPageContent(relation, access, columns, page, next)
 }
 
-/** Yields every row of a table, page by page in the order of its key, with its path. The table must have a key. */
+/** Yields the rows of a table, page by page in the order of its key, with their paths. The table must have a key. */
 export async function* rowParts(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -84,7 +83,7 @@ function searchableText({ values }: TableRow, columns: readonly string[]): strin
 /**
  * Reads the row with a key. The segment may also have the key as rows show it, such as base64 for bytes.
  *
- * @param path The path of the rows. Access rules apply to the key as the database spells it, whatever spelling the caller uses.
+ * @param path The path of the rows. Access rules apply to the key as the database spells it.
  */
 export async function readRow(
   source: RowSource,
@@ -113,7 +112,6 @@ export async function readRow(
 /** Maximum number of rows that are compared when several keys have the same shown form. */
 const mostAlike = 10
 
-/** Types whose values have several spellings, such as a UUID in capitals. Texts with different capitals are different values. */
 const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|float/i
 
 /**
@@ -217,7 +215,6 @@ function cutsOf({ values }: TableRow, row: number, columns: readonly string[]) {
   })
 }
 
-/** The served rows, and their limits. */
 export interface RowOptions {
   /** Globs over the paths of tables: `customers`, `public/*`. By default all. */
   readonly tables?: readonly string[]
@@ -233,7 +230,6 @@ export interface RowOptions {
 
 type RowRules = ReturnType<typeof createRowRules>
 
-/** Creates the rules for access to rows. @param options Undefined: no rows are served. */
 export function createRowRules(options: RowOptions | undefined) {
   const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
   const isTable = tables === undefined ? () => true : compileGlobs(tables)
@@ -244,7 +240,6 @@ export function createRowRules(options: RowOptions | undefined) {
     limit,
     maxValueBytes,
     maxBytes,
-    /** Whether rows of a table are served, by its key. */
     hasRows,
     /** Returns the readable columns and the key of a table; undefined when its rows may not be read. */
     accessTo: ({ rows }: Relation, key: string): RowAccess | undefined => {

@@ -8,7 +8,6 @@ import { nameSegmentCount, objectDirectory } from './names.ts'
 /** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
 
-/** State of the database at one poll, for comparison. */
 interface Sight {
   readonly fingerprint: string
   /** `undefined`: there are too many objects to compare. */
@@ -17,8 +16,8 @@ interface Sight {
 }
 
 /**
- * Watches a database: polls the fingerprint of the catalog and the stamps of the rows, at an interval and after every hint, and compares
- * the whole catalog if the fingerprint has changed.
+ * Watches a database: polls the fingerprint of the catalog and the stamps of the rows, at an interval and after a hint, and compares the
+ * catalog if the fingerprint has changed.
  *
  * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
@@ -28,7 +27,7 @@ export function createDatabaseWatch(source: DatabaseSource, intervalMs: number, 
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
     const context = { signal }
-    // Read the fingerprint first: changes during the comparison are then seen at the next poll.
+    // The fingerprint comes first, so that changes during the comparison are seen at the next poll.
     const fingerprint = await source.fingerprint(context)
     const snapshot = before?.fingerprint === fingerprint ? before.snapshot : await takeSnapshot(source, context)
     const rows = (await source.rows?.stamps?.(context)) ?? new Map<string, string>()
@@ -115,7 +114,6 @@ function createHints(source: DatabaseSource, signal: AbortSignal) {
   }
 }
 
-/** A snapshot of a database: the listed facts, and the versions of contents, by path. */
 interface DatabaseSnapshot {
   readonly listed: ReadonlyMap<string, string>
   readonly versions: ReadonlyMap<string, string>
@@ -125,7 +123,6 @@ interface DatabaseSnapshot {
 const maxObjects = 2000
 const [pageLength, chunk] = [2000, 200]
 
-/** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: DatabaseSource, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
   const items: CatalogItem[] = []
   for await (const page of catalogPagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
@@ -142,7 +139,7 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
       for (const value of await load(names.slice(at, at + chunk), context))
         versions.set(`${objectDirectory(value, source.schema)}${leaf}`, textVersion(JSON.stringify(documentOf(value))))
   }
-  // The row estimate is shown by a read, but it changes too often to be reported as a change.
+  // The row estimate changes too often to be reported as a change.
   await look(
     'schema',
     (item) => item.relation !== undefined,

@@ -22,7 +22,6 @@ import {
   tokenRangeText,
 } from './definitions.ts'
 
-/** Key column of a table, with the facts that only statements need. */
 export interface KeyColumn {
   readonly name: string
   readonly affinity: Affinity
@@ -59,9 +58,7 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
     return cachedListing
   }
   return {
-    /** Returns the tables and views, in the order of keys. */
     items: (): readonly RelationItem[] => listing().items,
-    /** Returns all statements that created the schema. */
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
     find: (name: string): RelationDescription | undefined => {
       const { byName, relations, references } = listing()
@@ -191,7 +188,7 @@ function findKeyColumns(
     !partial &&
     parts.every(({ column, collation, descends }) => {
       const own = column === undefined ? undefined : byName.get(column)
-      // SQLite allows null in a primary key. Such rows are rare, and are left out.
+      // SQLite allows null in a primary key. Such rows are left out.
       const isTold = own !== undefined && (origin === 'pk' || !isNullable(own))
       return isTold && collations.has(collation) && descends === parts[0]?.descends
     })

@@ -20,7 +20,6 @@ export type ChildAnswer =
 
 let operations: DatabaseOperations | undefined
 
-/** Loads the modules that read a file, with the native part of SQLite. */
 async function loadReaderModules() {
   try {
     const [{ openDatabaseFile }, { createDatabaseCatalog }, { createDatabaseOperations }] = await Promise.all([
@@ -79,6 +78,6 @@ process.on('message', async (question: ChildRequest) => {
   }
 })
 
-// Ignore signals, which a terminal sends to both processes: the parent process ends this one.
+// A terminal sends signals to both processes, and the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())

@@ -1,7 +1,6 @@
 import { defined } from '../../core/kit/object.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
-/** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
 interface SqlToken {
   readonly text: string
   /** Number of parentheses around the token; for a parenthesis, around its pair. */
@@ -65,7 +64,6 @@ function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   return end === -1 ? [] : tokens.slice(at, end + 1)
 }
 
-/** Returns the checks of a table, in their order. */
 export function checksOf(sql: string): readonly { readonly name: string; readonly definition: string }[] {
   return definitionItemsOf(sql).flatMap((item) =>
     item.flatMap(({ text, depth }, i) => {
@@ -83,7 +81,6 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
   )
 }
 
-/** Returns the expressions of generated columns, by column. */
 export function generatedColumnsOf(sql: string): ReadonlyMap<string, string> {
   const definitionItems = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
@@ -159,7 +156,6 @@ export function referencesIn(
   return references
 }
 
-/** A row of a result, and the function that queries it. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
 export type RunQuery = (sql: string, ...values: readonly string[]) => readonly Cells[]
 
@@ -188,7 +184,6 @@ export function readTableColumns(run: RunQuery, table: string): readonly RawColu
   })
 }
 
-/** Returns the rows of a statement; empty when the statement fails. */
 export function rowsOrNone(act: () => readonly Cells[]): readonly Cells[] {
   try {
     return act()
@@ -197,7 +192,6 @@ export function rowsOrNone(act: () => readonly Cells[]): readonly Cells[] {
   }
 }
 
-/** A table or view, as the catalog lists it. */
 export interface RelationItem {
   readonly key: string
   readonly name: string

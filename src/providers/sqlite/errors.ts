@@ -22,7 +22,6 @@ export function unavailableError(message: string, code?: string): ResourceError 
   return unavailable(text, { fault: 'away' satisfies Fault })
 }
 
-/** Returns why the file does not answer; undefined for an error without that detail. */
 export function fileFault(error: unknown): Fault | undefined {
   return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
