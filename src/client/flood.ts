@@ -5,8 +5,9 @@ import type { Transport } from '@modelcontextprotocol/client'
 /** Rate limit for what a server sends unasked. */
 export type FloodLimit = ReturnType<typeof createFloodLimit>
 
-/** Token bucket: rate in messages per second, and burst in messages. */
+/** Rate of the token bucket, in messages per second. */
 const perSecond = 200
+/** Burst of the token bucket, in messages. */
 const burst = 2000
 /** A message counts as one, and as one more for every time that it contains this number of bytes. */
 const bytesPerMessage = 16 * 1024

@@ -33,8 +33,9 @@ export async function findOutputViolation(schema: WireObject, structured: unknow
   }
 }
 
-/** Keywords whose members are schemas by name, and keywords with values that are not schemas. */
+/** Keywords whose members are schemas by name. */
 const keywords = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
+/** Keywords with values that are not schemas. */
 const values = new Set(['const', 'enum', 'default', 'examples'])
 /** Keywords that are not checked, because a check of them may take any time. */
 const unchecked = new Set(['pattern', 'patternProperties', 'uniqueItems', '$dynamicRef', '$recursiveRef'])

@@ -40,8 +40,9 @@ class WindowsTransport extends StdioClientTransport {
   }
 }
 
-/** Maximum number of characters of the standard error in an error message, and of one line in the log. */
+/** Maximum number of characters of the standard error in an error message. */
 const maxWords = 500
+/** Maximum number of characters of one line in the log. */
 const maxLine = 8192
 
 export function childTransport(

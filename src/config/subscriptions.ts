@@ -13,8 +13,9 @@ import { rowsIn } from '../store/store.ts'
 import { defaultStoreFile } from './folder.ts'
 
 const keyBytes = 32
-/** Duration of a lease, after which that of a process that died is free, and pause between two attempts to take it. */
+/** Duration of a lease, after which that of a process that died is free. */
 const leaseMs = 6000
+/** Pause between two attempts to take the lease. */
 const retryMs = 1000
 
 interface KeeperOptions {

@@ -7,8 +7,9 @@ import { type ContextReader, decodeUriPath, type ReadOutcome } from './reader.ts
 import { compareUris, type ScoredDocument, scaleScores } from './searched.ts'
 import type { ContextLimits } from './types.ts'
 
-/** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
+/** Number of resources read at a time. */
 const batch = 64
+/** Number of UTF-16 units examined before the task yields to the event loop. */
 const slice = 65_536
 
 export interface LexicalResult {

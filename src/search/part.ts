@@ -192,8 +192,9 @@ function documentTitle({ title }: Partial<DocumentFacts>, path: string): string 
 const impact = { levels: 8, averageLength: 800, about: 3 }
 const perLevel = (wordBm25.k1 + 1) / impact.levels
 
-/** Prefix of a term of a whole document, and the separator between the term and its level. */
+/** Prefix of a term of a whole document. */
 const mark = '.'
+/** Separator between the term and its level. */
 const separator = '_'
 
 /**

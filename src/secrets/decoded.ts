@@ -60,8 +60,9 @@ export function decodedTexts(text: string): readonly DecodedText[] {
   return texts
 }
 
-/** Prefixes of the lines of a patch, and of a blame as a git mount writes it, with its lines that name a commit. */
+/** Prefixes of the lines of a patch. */
 const patchPrefix = /^(?:[+ -]|@@ -[\d,]+ \+[\d,]+ @@ ?)/gm
+/** Prefixes of the lines of a blame as a git mount writes it, and its lines that name a commit. */
 const blamePrefix = /^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6,7}) {2}|^[0-9a-f]{12} \d{4}-\d\d-\d\d .*\n/gm
 
 function stripPrefixes(source: DecodedText): DecodedText | undefined {

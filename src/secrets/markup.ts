@@ -9,8 +9,9 @@ const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^
 const attribute =
   /(?<![\w:.-])(?<name>[\w:.-]{1,64})\s{0,16}=\s{0,16}(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\s"'<>=`]+))/g
 
-/** Attributes that name the value of the element, and those that contain it. */
+/** Attributes that name the value of the element. */
 const names = /^(?:name|id|key|type|property|itemprop|autocomplete|http-equiv)$/i
+/** Attributes that contain the value. */
 const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
 
 /**

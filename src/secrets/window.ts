@@ -23,8 +23,9 @@ export interface CleanPart {
   readonly changed: boolean
 }
 
-/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. */
+/** Size of a scanned part, in bytes. */
 export const windowBytes = 512 * 1024
+/** Size of the context that is scanned on either side of a part, in bytes. */
 export const contextBytes = 64 * 1024
 
 /**

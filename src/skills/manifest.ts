@@ -135,8 +135,9 @@ interface SkillHeader {
   readonly frontmatter: Readonly<Record<string, unknown>>
 }
 
-/** Maximum length of front matter, in characters, and its maximum nesting depth. */
+/** Maximum length of front matter, in characters. */
 const maxHeader = 32_768
+/** Maximum nesting depth of front matter. */
 const maxNesting = 200
 /** Maximum length of a description and of a note on compatibility (Agent Skills specification), in characters. */
 const [maxDescription, maxCompatibility] = [1024, 500]

@@ -3,8 +3,9 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import { extractWords, termsOfWord } from './analyser.ts'
 import type { TermCounts } from './relevance.ts'
 
-/** The hashes of the terms of words, and the maximum number of words. */
+/** The hashes of the terms of words. */
 let hashesByWord = new Map<string, readonly number[]>()
+/** Maximum number of words whose hashes are cached. */
 const mostKnown = 50_000
 
 /** FNV-1a over UTF-16 units, as a signed number: V8 keeps it without an object. */

@@ -21,11 +21,13 @@ export interface MemoryLimit {
   readonly onExceeded: (usedBytes: number) => void
 }
 
-/** Period of the memory checks of a group, in milliseconds: on Linux, and on systems where each check starts a process. */
+/** Period of the memory checks of a group on Linux. */
 const lookIntervalMs = 500
+/** Period of these checks on systems where each check starts a process. */
 const startedLookIntervalMs = 2000
-/** How long processes may take to end after a SIGTERM, and the period of the checks meanwhile, in milliseconds. */
+/** How long processes may take to end after a SIGTERM. */
 const termTimeoutMs = 2000
+/** Period of the checks whether they have ended. */
 const termIntervalMs = 50
 
 const groups = new Set<ProcessGroup>()

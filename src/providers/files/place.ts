@@ -382,8 +382,9 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
   return true
 }
 
-/** Maximum number of directories with facts, and of facts of one directory. */
+/** Maximum number of directories with facts. */
 const maxDirectories = 2000
+/** Maximum number of facts of one directory. */
 const maxFacts = 10_000
 /** How long a directory must be unchanged before its times are trusted, in milliseconds: FAT, for example, counts time in steps of 2 s. */
 export const settledMs = 3000

@@ -556,11 +556,13 @@ export interface GitTree {
 
 /** Maximum size of a tree, in bytes (about a million names). */
 const maxTreeBytes = 64 * 1024 * 1024
-/** Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. */
+/** Maximum total size of the cached trees, in bytes. */
 const maxRememberedBytes = 64 * 1024 * 1024
+/** Maximum number of commits whose tree ids are cached. */
 const maxRememberedNames = 10_000
-/** Maximum depth, and maximum length of a path below a commit (in UTF-16 units), that is served. */
+/** Maximum depth of a path below a commit that is served. */
 const maxDepth = 256
+/** Maximum length of a path below a commit that is served, in UTF-16 units. */
 const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {

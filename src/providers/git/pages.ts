@@ -102,8 +102,8 @@ interface FileChange {
   readonly before?: string
 }
 
-/** Maximum length of a patch, in bytes, and maximum number of files that are named. */
 const maxPatchBytes = 256 * 1024
+/** Maximum number of files that are named. */
 const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 

@@ -4,6 +4,7 @@ import type { PageName } from './source.ts'
 
 /** Maximum number of items of a page, and of rules of a group. */
 const most = 1000
+/** Maximum length of a text, in characters. */
 const maxText = 2000
 
 type MetricFacts = Readonly<Record<string, unknown>>

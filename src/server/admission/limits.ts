@@ -153,8 +153,9 @@ export interface RefusedRequest extends Pick<AuditRecord, 'outcome' | 'principal
   readonly body?: unknown
 }
 
-/** Token buckets of the records: for one client and one reason, and for all. */
+/** Token bucket of the records for one client and one reason. */
 const perClient = { perSecond: 1, burst: 20 }
+/** Token bucket of all records. */
 const overall = { perSecond: 20, burst: 500 }
 /** Maximum delay of the record with the number of omitted refusals, in milliseconds. */
 const maxReportDelayMs = 10_000

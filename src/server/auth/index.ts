@@ -188,11 +188,11 @@ function createRefusalLog(log: Log) {
   }
 }
 
-/** How long an answer is cached, in milliseconds, and the maximum number of cached answers. */
+/** How long an answer is cached. */
 const cacheMs = 30_000
 const maxCached = 2000
-/** Maximum number of concurrent requests, and of waiting ones. */
 const maxConcurrent = 16
+/** Maximum number of requests that wait for a slot. */
 const maxWaiting = 256
 
 type AskedIssuer = Issuer & {

@@ -10,7 +10,7 @@ import { checkVerifyingKey } from './key-fault.ts'
 
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** How long the verdict on a valid token is cached, in milliseconds, and the maximum number of cached verdicts. */
+/** How long the verdict on a valid token is cached. */
 const cacheMs = 60_000
 const maxCached = 2000
 /** Maximum number of keys that are tried for one token. */

@@ -5,9 +5,11 @@ import { isObject } from '../../core/kit/object.ts'
 /** Members of a JWK that only the signer may know (RFC 7518, section 6). */
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 
-/** Least RSA exponent, and the bits that an exponent and a modulus may have (FIPS 186-5, section 5.1; OpenSSL reads no modulus that is longer). */
+/** Least RSA exponent (FIPS 186-5, section 5.1). */
 const leastExponent = 65_537n
+/** Maximum number of bits of an exponent (FIPS 186-5, section 5.1). */
 const maxExponentBits = 256
+/** Number of bits of an RSA modulus. OpenSSL reads no longer one. */
 const modulusBits = { least: 2048, most: 16_384 }
 /** Upper bound of the factors that are tried on a modulus. */
 const smallFactor = 1000n

@@ -12,14 +12,16 @@ export interface CrossingFilter {
   readonly isBeyond: (value: number) => boolean
 }
 
-/** The steps at which series are read, in seconds, and the maximum number of points of each in one read. */
+/** The steps at which series are read, in seconds. */
 const steps = [1, 5, 15, 60, 300]
 const coarsest = 300
+/** Maximum number of points of a series in one read. */
 const maxPoints = 120
 /** Length of the time before a new subscription in which the latest sample of each series is searched, in seconds. */
 const baselineSeconds = 600
-/** Number of characters of the key of a series, and maximum number of keys in a position. */
+/** Number of characters of the key of a series. */
 const keyLength = 6
+/** Maximum number of keys in a position. */
 const maxKeys = 200
 
 /** The state of an evaluation. Clients get it as a part of the position. */

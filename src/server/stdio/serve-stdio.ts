@@ -27,8 +27,9 @@ export interface StdioOptions extends ServeOptions {
 
 /** Maximum size of a message, in bytes: the official TypeScript clients close the connection at a longer one. */
 const maxOutputBytes = 10 * 1024 * 1024
-/** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
+/** Maximum number of requests that run at once. */
 const maxConcurrent = 16
+/** Maximum number of further requests that are read before the client has to wait. */
 const maxWaiting = 1000
 
 /**

@@ -6,7 +6,7 @@ import { eventError } from '../protocol/events.ts'
 import { faultCategory, newControlMessageId, type WebhookReceiver, type WebhookSender } from './delivery.ts'
 import { createChallenge } from './secret.ts'
 
-/** Time for which a verified endpoint stays verified, in milliseconds, and maximum number of verified endpoints. */
+/** Time for which a verified endpoint stays verified. */
 const verifiedMs = 24 * 3_600_000
 const maxVerified = 10_000
 /** Maximum number of verifications of one host in a minute. */

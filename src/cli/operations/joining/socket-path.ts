@@ -4,8 +4,9 @@ import { makePrivateFolder } from './socket.ts'
 
 const fs = process.getBuiltinModule('node:fs')
 
-/** The options with which a server can be shared, and those of them that take a value. */
+/** The options with which a server can be shared. */
 const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
+/** Those of {@link options} that take a value. */
 const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
 /** In bytes. macOS has the shortest limit. */
 const maxPathBytes = 103

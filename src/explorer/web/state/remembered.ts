@@ -41,8 +41,9 @@ function stored(): Readonly<Record<string, unknown>> {
 }
 
 const recentKey = 'hikidashi.recent-searches'
-/** Maximum number of stored searches, and of stored resources; and maximum length of a search, in characters. */
+/** Maximum number of stored searches, and of stored resources. */
 const maxKept = 8
+/** Maximum length of a stored search. */
 const maxCharacters = 200
 
 export const recentSearches = signal<readonly string[]>(storedRecent())

@@ -32,8 +32,9 @@ import { TreeRowView } from './tree-row.tsx'
 import { type ScrollAnchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
 import { t } from './words.ts'
 
-/** The key of the active row, and the scroll position. Both survive while the tree is hidden. */
+/** The key of the active row. It survives while the tree is hidden. */
 const active = signal<string | undefined>(undefined)
+/** The scroll position. It survives while the tree is hidden. */
 const memory = { anchor: [] as ScrollAnchor, top: 0 }
 
 /** Number of rows before the end of a page at which the next page is loaded. */

@@ -51,11 +51,13 @@ function tagUri(mount: string, tag: string): string {
 
 const optionalNumber = (value: unknown) => (typeof value === 'number' ? value : undefined)
 
-/** Maximum number of cells of a notebook, and of outputs of a cell, that a preview draws. */
+/** Maximum number of cells of a notebook that a preview draws. */
 export const maxCells = 500
+/** Maximum number of outputs of a cell that a preview draws. */
 const maxOutputs = 50
-/** Maximum length of an output, and of an image in base64, in characters. */
+/** Maximum length of an output, in characters. */
 const maxOutputText = 50_000
+/** Maximum length of an image in base64, in characters. */
 const maxImageText = 10_000_000
 
 /** One stored output of a cell. */
