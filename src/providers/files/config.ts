@@ -25,7 +25,7 @@ const rule = z.strictObject({
     .optionalKey('The audience of the files: people, models or both.'),
 })
 
-/** The options that only mounts of `files` have. They also have those of every mount of documents (`documentsShape`). */
+/** The options that mounts of `files` have besides `documentsShape`. */
 export const filesShape = {
   root: text.describe(
     'The folder to serve. A relative path starts at the configuration file; "~/" is the home folder.',

@@ -51,21 +51,16 @@ const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
 ]
 const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
 
-/** The names in a directory that decide about it and its contents. */
 const lookedUp = ['.git', ...gitDirectoryNames, ...ignoreFileNames]
 
 /** Maximum number of bytes read of a file of ignore rules. */
 const maxBytes = 512 * 1024
-/**
- * Maximum total length of the patterns with wildcards that one path is compared with, those of all parent directories included, in automaton
- * steps (about one per character).
- */
+/** Maximum number of automaton steps of the patterns with wildcards in a file of ignore rules and in those above it. */
 const maxSteps = 32_768
 
 /** The fact that is recorded for a directory with none of the names in {@link lookedUp}. */
 const plain = 'plain'
 
-/** Messages of the errors for directories that belong to version control. */
 export const checkoutRefusal = 'another checkout'
 export const gitDirectoryRefusal = 'a git directory'
 
@@ -89,9 +84,9 @@ interface IgnoreFilesOptions {
   readonly servesPrivate: (path: string) => boolean
 }
 
-/** Creates the functions that read the beginnings of files of ignore rules, one character per byte. */
+/** Creates readers of the beginnings of files. Their texts have one character per byte. */
 function createStartReader(places: RootAccess, pool: Pool, log: Log) {
-  /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file, and for a link. */
+  /** Returns `''` for anything but a regular file. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
     try {
@@ -123,7 +118,6 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
     return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
   }
 
-  /** Reads the beginning of a file outside of the root; `''` if it cannot be read. */
   const readOutside = async ({ at, shown, follow = false }: RuleFile): Promise<string> => {
     const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = fs.constants
     try {
@@ -144,14 +138,14 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   return { readIn, readOutside }
 }
 
-/** Creates the reader of ignore rules: it compiles the files of rules, caches 10,000 of them, and finds the repositories of directories. */
+/** Creates the reader of the ignore rules that apply in a directory. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createLruCache<CachedIgnores>(10_000)
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
-  /** Compiles rules. Returns the same object as long as they are unchanged. */
+  /** Compiles rules, or returns the cached object if they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
     const cachedIgnores = files.get(shown)
@@ -173,7 +167,6 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   const repositories = createRepositories({ pool, git: gitignore, read: readOutside, compile })
 
-  /** Returns the rules inside a directory that has a file of rules. */
   const load = async (
     place: Place,
     stats: fs.BigIntStats,
@@ -225,9 +218,9 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   return {
     /**
-     * Returns the rules that apply inside a directory, given those of its parent directory; the same object as long as they are unchanged.
+     * Returns the rules that apply inside a directory, given those of its parent directory; the same object while they are unchanged and cached.
      *
-     * @throws ResourceError `not-found` for a directory that only version control uses.
+     * @throws ResourceError `not-found` for a git directory or another working tree that is not served.
      */
     inside: async (
       place: Place,
@@ -270,14 +263,13 @@ function statsByName(fileStats: readonly MaybeStats[]): ReadonlyMap<string, fs.B
   return byName
 }
 
-/** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
+/** Age from which the rules of a repository are loaded again in the background, in milliseconds. */
 const reloadAgeMs = 500
-/** Maximum age of the cached rules of a whole repository, in milliseconds: above it, a request waits until they are loaded again. */
+/** Age from which a request waits until the rules of a repository are loaded again, in milliseconds. */
 const maxAgeMs = 1000
 
-/** A file of ignore rules: of a directory, or of a whole repository. */
 interface RuleFile {
-  /** The absolute path. Empty for a file in a directory of the root, which is opened from that directory. */
+  /** The absolute path; empty for a file below the root, which is opened from its directory. */
   readonly at: string
   /** The path that is shown to the operator. */
   readonly shown: string
@@ -285,13 +277,12 @@ interface RuleFile {
   readonly base: string
   /** The path of `base` relative to the directory that the patterns refer to, with a final `/`; `''` if both are the same. */
   readonly inside: string
-  /** Whether a symbolic link is followed, as git follows it. */
   readonly follow?: boolean
 }
 
 interface RepositoryOptions {
   readonly pool: Pool
-  /** Whether the rules of git apply. If not, only the place of the repository is looked up. */
+  /** Whether the rules of git apply. */
   readonly git: boolean
   readonly read: (file: RuleFile) => Promise<string>
   readonly compile: (text: string, file: RuleFile, above: Ignores | undefined) => Ignores | undefined
@@ -311,13 +302,13 @@ interface AskedGit {
   readonly tracked: readonly string[]
 }
 
-/** Creates the loader of the rules that apply to a whole repository. Rules younger than {@link reloadAgeMs} are not loaded again. */
+/** Creates the loader of the rules that apply to a whole repository. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const rulesCache = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
   const gitCache = createLruCache<AskedGit>(1000)
   const beginnings = createLruCache<Ignores>(1000)
-  /** Time of the last change of a `.gitignore` file. */
+  /** Time of the latest known change of a `.gitignore` file, in milliseconds since 1970. */
   let changeCount = 0
 
   const begin = (base: string, above: Ignores | undefined, commonDir: string, paths: readonly string[]): Ignores => {
@@ -425,14 +416,14 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
         loading.set(base, work)
       }
       if (loadedRules === undefined || ageMs >= maxAgeMs) return untilAbort(work, signal)
-      // The error is ignored here: once the rules are too old, a request waits for the load, and reports its error.
+      // The error is ignored: once the rules are too old, a request waits for a load and reports its error.
       work.catch(() => {})
       return loadedRules.rules
     },
   }
 }
 
-/** Returns paths and their directories, with a final `/`. Each path has both forms, because a tracked path may be a repository (submodule). */
+/** Returns the paths, also with a final `/` (a tracked path may be a submodule), and their directories. */
 function withDirectories(paths: readonly string[]): ReadonlySet<string> {
   const ignoredPaths = new Set<string>()
   for (const path of paths) {
@@ -452,13 +443,7 @@ async function stampAt(path: string): Promise<string> {
   return stats === undefined ? '' : `${stats.mtimeNs}.${stats.ctimeNs}.${stats.size}.${stats.ino}`
 }
 
-/**
- * Two questions about a working tree that only git answers: which file of ignore rules its settings name, and which tracked files its rules
- * match. No command of the repository runs: `git config` only reads settings, and `git ls-files` runs in a git directory of our own, with no
- * settings but ours.
- */
 
-/** The settings that apply to a repository: its own, else those of the user or of the machine. */
 interface GitSettings {
   /** The file of ignore rules for all repositories (`core.excludesFile`), as an absolute path. */
   readonly excludesFile: string
@@ -468,10 +453,9 @@ interface GitSettings {
 const timeoutMs = 5000
 const maxOutputBytes = 16 * 1024 * 1024
 
-/** The variables that tell git where the settings of the user and of the machine are. */
 const settingsVariables = ['HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM']
 
-/** Returns the settings of a repository; the defaults of git if they cannot be read, or there is no git. */
+/** Returns the settings of a repository; the defaults of git if they cannot be read. */
 async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
   const keyPattern = '^(core\\.excludesfile|extensions\\.objectformat)$'
   const env = { ...ownVariables(), GIT_DIR: gitDir }
@@ -490,12 +474,10 @@ async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
   }
 }
 
-/** The folder of git's settings of this user. */
 function userFolder(): string {
   return join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git')
 }
 
-/** The files in which git keeps the settings of this user. */
 function userSettings(): readonly string[] {
   return [process.env.GIT_CONFIG_GLOBAL || join(homedir(), '.gitconfig'), join(userFolder(), 'config')]
 }
@@ -505,7 +487,8 @@ function ownVariables(): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the paths of the tracked files that ignore rules match, relative to the top; none if there is no git, or no index.
+ * Returns the paths of the tracked files that ignore rules match, relative to the top; none if git does not answer. git runs in a git directory of
+ * our own, so that it uses no settings of the repository.
  *
  * @param exclude The text of `info/exclude`, one character per byte.
  */
@@ -523,7 +506,7 @@ async function trackedAndIgnored(
       `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = ${objectFormat}\n`,
     )
     await writeFile(join(own, 'info', 'exclude'), exclude, 'latin1')
-    // A split index needs its other parts beside HEAD.
+    // git looks for the shared part of a split index in its git directory.
     for (const name of await readdir(gitDir))
       if (name.startsWith('sharedindex.')) await symlink(join(gitDir, name), join(own, name))
     const output = await runGit(

@@ -4,10 +4,6 @@ import { toBinaryString } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
 import { namesCredentials } from '../../secrets/credential-files.ts'
 
-/**
- * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`.
- * Characters are bytes, as in git: `?` matches half of an `é`.
- */
 
 interface Dialect {
   /** Whether the text is a path, where `*` stays within a segment and `**` may span several; otherwise it is one name. */
@@ -25,16 +21,18 @@ export function literalPrefixLength(pattern: string): number {
   return at === -1 ? pattern.length : at
 }
 
-/** Converts ASCII letters to lower case; every other byte is unchanged. */
 export function asciiLowerCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /**
- * Compiles a pattern (one character per byte). The steps end in `exact`: they match one path, and not the paths below it.
+ * Compiles a pattern of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`. Characters are
+ * bytes, as in git: `?` matches half of an `é`. The steps end in `exact`: they match one path, and not the paths below it.
  *
- * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix
- * counts as a whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
+ * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix counts as a
+ * whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
+ *
+ * @param pattern One character per byte.
  */
 export function compileIgnorePattern(pattern: string, dialect: Dialect): readonly GlobStep[] {
   const { path, ignoreCase } = dialect
@@ -166,7 +164,7 @@ export type IgnoreKind = (typeof kinds)[number]
 
 /** The repository that begins at the base of some rules. git's rules from above do not apply in it. */
 export interface IgnoringRepository {
-  /** Directory of the configuration of the repository, as an absolute path. */
+  /** The git directory that the working trees of the repository share, as an absolute path. */
   readonly commonDir: string
   /** Paths of tracked files that its rules match, and of their directories with a final `/`, relative to the base. They are not ignored. */
   readonly tracked: ReadonlySet<string>
@@ -183,7 +181,7 @@ export interface Ignores {
   /** The directory of the rules, with a final `/`; `''` for the root. */
   readonly base: string
   readonly above: Ignores | undefined
-  /** Maximum number of automaton steps that a path may take, parent directories included. */
+  /** Number of automaton steps of the patterns with wildcards, those of the rules above included. */
   readonly steps: number
   /** Judges a path relative to the base: `true` ignored, `false` re-included, undefined when no rule matches. A directory's path ends in `/`. */
   judge(path: string): boolean | undefined
@@ -194,7 +192,7 @@ export interface Ignores {
 export interface IgnoreLine {
   /** The path of the file of rules: relative to the root, or absolute. */
   readonly file: string
-  /** Line number, from 1. Undefined: the whole file decides, because it has too many wildcards. */
+  /** Line number, from 1; undefined if no single line decides. */
   readonly line?: number
   readonly pattern: string
 }
@@ -229,11 +227,9 @@ interface CompileOptions {
 }
 
 /**
- * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing, as in
- * git.
+ * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing, as in git.
  *
- * Judging a path takes, at worst, time proportional to its length times the length of the patterns with wildcards. Patterns without wildcards,
- * and those of `*` plus an ending, are hash look-ups.
+ * Judging a path takes, at worst, time proportional to its length times the length of the patterns with wildcards.
  *
  * @param text One character per byte of the file (`latin1`).
  */
@@ -324,7 +320,6 @@ export function repositoriesOf(ignores: Ignores | undefined): readonly IgnoringR
   return repositories
 }
 
-/** The decision about a path, and the rules that made it. */
 interface Decision {
   readonly ignored: boolean
   readonly by: Ignores
@@ -408,22 +403,17 @@ function createTable() {
   }
 }
 
-/**
- * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, installed
- * dependencies and caches, and files that commonly hold credentials (`secrets/credential-files.ts`). Names that are often real content
- * (`build`, `dist`, `target`, `vendor`, `env`) are served; .gitignore decides about them.
- */
 
-/** Files and directories by their full name. */
+/**
+ * Files and directories by their folded name. Names that are often real content (`build`, `dist`, `target`, `vendor`, `env`) are not among them:
+ * .gitignore decides about those.
+ */
 const names = new Set([
-  // Version control.
   ...['.git', 'git~1', '.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '.fslckout', '_fossil_'],
-  // Dependencies and caches.
   ...['node_modules', 'bower_components', 'jspm_packages', '.pnpm-store', '.venv', 'venv', '__pycache__', '.cache'],
   ...['.pytest_cache', '.mypy_cache', '.ruff_cache', '.tox', '.nox', '.eggs', '.hypothesis', '.ipynb_checkpoints'],
   ...['.next', '.nuxt', '.svelte-kit', '.turbo', '.parcel-cache', '.angular', '.docusaurus', '.nyc_output', '.gradle'],
   ...['.terraform', '.serverless', '.dart_tool', '.stack-work', '.direnv'],
-  // Files that desktops leave behind.
   ...['.ds_store', 'thumbs.db', '.spotlight-v100', '.fseventsd', '.trashes', '$recycle.bin', 'lost+found'],
 ])
 
@@ -473,8 +463,8 @@ export function isDotenv(path: string): boolean {
 const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Returns one text for all spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with
- * zero-width marks in between. It also maps different names to one text, so it serves only to decide what is left out.
+ * Returns the same text for spellings that some file systems treat as one name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with zero-width
+ * marks in between. It also maps different names to one text, so it serves only to decide what is left out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

@@ -46,13 +46,10 @@ const template: Template = {
 /**
  * Provider of the files below a directory.
  *
- * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a refused symbolic
- * link, a device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree,
- * however timed, leads a call out of the root; elsewhere this is best effort.
+ * A path that is left out is `not-found`, whatever the reason. On Linux no change of the tree, however timed, leads a call out of the root; elsewhere
+ * this is best effort. A file is text if its bytes are UTF-8 without NUL.
  *
- * A file is text when its bytes are UTF-8 without NUL, with any name. Every answer is one consistent version of the file.
- *
- * @throws ResourceError `invalid` for an invalid root or glob; the message says what to do.
+ * @throws ResourceError `invalid` for an invalid root, glob or limit.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
   requireKeys('files({ root })', options, { root: 'a string' })
@@ -65,11 +62,9 @@ export interface FilesTestOptions {
   readonly portable?: boolean
   /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform
-  /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
+  /** Maximum number of directories with a file system watch. Default 8192. */
   readonly watches?: number
-  /** Pool that runs the calls that may block. */
   readonly pool?: Pool
-  /** Wraps the access to the root, so that a test can simulate a file system. */
   readonly places?: (opened: RootAccess) => RootAccess
   /** Replaces the look-up of one child of a directory. */
   readonly look?: StatEntry
@@ -198,13 +193,12 @@ interface KnownTranslations {
   readonly translations: readonly TranslationPath[]
 }
 
-/** Maximum number of documents whose possible translations are cached, about 4 MB. */
+/** Maximum number of documents whose possible translations are cached. */
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the translations of a document: the same document in other languages. The path of a translation shares its
- * first directories with the document. The first name that differs usually does not exist, so the translation does not either. The
- * translations whose first name exists are cached until a directory of the document changes, so most reads examine no other file.
+ * Returns a function that finds the translations of a document: the same document in other languages. Which ones may exist is cached until a
+ * directory on the way to the document changes.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())

@@ -58,14 +58,14 @@ export interface LeftOut {
   readonly because?: LeftOut
 }
 
-/** Number of names left out below a root, by reason. A folder that is left out counts once, with everything in it. */
 export interface LeftOutCounts {
+  /** Number of names left out below a root, by reason. A folder that is left out counts once, with its contents. */
   readonly counts: Readonly<Partial<Record<LeftOutReason, number>>>
   /** Whether every name was examined. */
   readonly complete: boolean
 }
 
-/** Explains why files are left out: for the operator, never for a client. */
+/** Explains to the operator why files are left out. */
 export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
 /** Maximum length of a chain of symbolic links that is explained. A longer one is called a circle. */
@@ -106,7 +106,6 @@ export async function openLeftOut(options: FilesOptions) {
     return { ...omission, target: below, reason: 'link-circle' }
   }
 
-  /** Returns why a name in a directory is not served, judged by rules, file type, link target and permissions; undefined if none forbids it. */
   const byKind = async (
     at: OpenedEntry,
     name: string,
@@ -195,7 +194,6 @@ async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, 
   return others.length === 0 ? only : name
 }
 
-/** Returns the rule by which a name in a directory is not served; undefined if no rule leaves it out. */
 function leftOutByName(
   { aliases }: OpenedEntry,
   step: string,
@@ -217,7 +215,6 @@ function leftOutByName(
   return undefined
 }
 
-/** Counts the names below the root that are left out, among the first `maxNames` names. */
 async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
   byKind: (at: OpenedEntry, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,
@@ -260,7 +257,7 @@ async function countLeftOut(
   return { counts, complete: count <= maxNames }
 }
 
-/** The messages with which the walk refuses to enter a name that is visible and of the right type. */
+/** Reasons, by the messages with which the walk refuses a name. */
 const refusals: Readonly<Record<string, LeftOutReason>> = {
   'listed in another spelling': 'spelling',
   'another mount': 'other-file-system',

@@ -1,7 +1,6 @@
 import { type FolderContext, locateRoot, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Opens a folder of files as documents. */
 export const open: OpenSource<typeof source> = async (options, context) => {
   const { log, documents, languages = ['ja', 'en'] } = context
   const { files } = await import('./index.ts')

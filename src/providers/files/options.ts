@@ -7,7 +7,7 @@ import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { Description } from '../../core/provider.ts'
 
-/** Types of names and extensions that the `mime` library does not know, or maps to a type that hardly anybody uses. */
+/** Extensions and whole names of files, by their MIME types. The `mime` library decides about others. */
 const types: Readonly<Record<string, readonly string[]>> = {
   'text/typescript': ['ts', 'mts', 'cts'],
   'text/tsx': ['tsx'],
@@ -95,7 +95,7 @@ const typesByName = new Map(
 /** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
-/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. Undefined if neither is known. */
+/** Returns the MIME type for a file name; undefined if none is known. */
 export function mimeTypeByName(name: string): string | undefined {
   const whole = typesByName.get(name)
   if (whole !== undefined) return whole
@@ -112,7 +112,7 @@ export function mimeTypeByName(name: string): string | undefined {
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
-/** Returns the MIME type of a file: the type by name if the content agrees, else by its first bytes, else a general type of text or bytes. */
+/** Returns the MIME type of a file: the type by its name, unless there is none or its content contradicts it. */
 export function mimeTypeOfFile(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeByName(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
@@ -151,7 +151,7 @@ export interface FileRule extends Description {
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of all rules for one file. Files that match the same rules share one object. */
+/** The combined facts of the rules for one file. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
@@ -160,11 +160,11 @@ export interface RuleFacts {
 /** Returns the facts that rules set for the file at a path. */
 export type MetadataRules = (path: string) => RuleFacts
 
-/** The facts of a file that no rule matches. */
+/** The facts of a file in a mount without rules. */
 export const noFacts: Description = {}
 
 /**
- * Compiles rules. Undefined if there are none.
+ * Compiles rules; undefined if there are none.
  *
  * @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1.
  */
@@ -189,11 +189,8 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
   }
 }
 
-/**
- * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths; a file or folder that matches is served anyway.
- * For a file in a folder that is left out, the folder must be named too.
- */
-export type DefaultExcludes = boolean | { readonly except: readonly string[] }
+/** Whether files that are hardly ever worth serving are left out. */
+export type DefaultExcludes = boolean | { /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */ readonly except: readonly string[] }
 
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
@@ -241,8 +238,8 @@ export interface FilesOptions {
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which all files are compared with their last known state, in milliseconds: the longest delay of a change that the system does
-   * not report. Default 30,000, at least 100, at most a day.
+   * Interval at which files are compared with their last known state, in milliseconds, to find changes that the system does not report. Default
+   * 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -252,7 +249,6 @@ const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 const defaultReconcileMs = 30_000
-/** Maximum of `reconcile`: a day, in milliseconds. */
 const maxReconcileMs = 24 * 3_600_000
 
 /** Adds the default values. @throws ResourceError `invalid` for `maxBytes` or `reconcile` out of range. */

@@ -17,16 +17,13 @@ import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 
-/**
- * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
- * (`O_PATH`): it stays valid when its name changes.
- */
+/** A file or directory that was found. On Linux a descriptor (`O_PATH`) holds it open, which stays valid when its name changes. */
 export interface Place extends RefCounted {
-  /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
+  /** A file system path of this file or directory; its children are at `${at}/${name}`. */
   readonly at: string
   /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
-  /** Whether the place is on a local file system, so that calls on it answer at once. */
+  /** Whether the place is known to be on a local file system, so that calls on it answer at once. */
   readonly local: boolean
   /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
@@ -34,9 +31,8 @@ export interface Place extends RefCounted {
   readonly steady?: <T>(call: () => Promise<T>, signal: AbortSignal) => Promise<T>
 }
 
-/** A file that is open for reading. */
 export interface ReadHandle {
-  /** Fills a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
+  /** Reads into a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
   read(
     buffer: Uint8Array,
     at: { offset: number; length: number; position: number },
@@ -47,29 +43,26 @@ export interface ReadHandle {
 }
 
 interface Steps {
-  /** Whether a directory is expected. If so, its mount is checked before everything else. */
+  /** Whether a directory is expected. Its mount is then compared with that of the root. */
   readonly directory: boolean
-  /**
-   * Whether anything but a directory, a symbolic link included, is refused as if it did not exist. The refusal comes at once, so that the time
-   * does not reveal that the name exists.
-   */
+  /** With `directory`, on Linux: whether anything else, a symbolic link included, is refused as if it did not exist. */
   readonly only?: boolean
-  /** Whether to follow a symbolic link, wherever it leads. Used only to find the target, which is not opened for reading. */
+  /** Whether to follow a symbolic link. Used only to find its target, which is not opened for reading. */
   readonly follow?: boolean
 }
 
-/** Access to a root and its contents. Every method throws `not-found` or `unavailable`, or the reason of the abort. */
+/** Access to a root and its contents. Errors are `not-found`, `unavailable`, or the reason of an abort. */
 export interface RootAccess {
   /** The path at which the root was opened, without symbolic links. The root may have moved since. */
   readonly real: string
   /**
-   * Returns the current root. It is opened again by its path, without following symbolic links, when it was deleted, when its file system is
-   * unmounted, and when another one is mounted over it. Throws `unavailable` when it is gone.
+   * Returns the current root. On Linux it is opened again by its path when it was deleted, or its mount has changed. Throws `unavailable` when it is
+   * gone.
    */
   root(signal: AbortSignal): Promise<Place>
   /** Opens a child of a directory. Opens a symbolic link itself, not its target, unless `follow` is set. */
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
-  /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
+  /** Returns the current path of a place relative to the root; undefined or `not-found` when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
   /** Opens a regular file for reading. */
   open(place: Place, signal: AbortSignal): Promise<ReadHandle>
@@ -91,8 +84,8 @@ interface CallTerms<T> {
 }
 
 /**
- * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls forever:
- * with a share of its own, it cannot block those of other providers. The share is half of the threads (`UV_THREADPOOL_SIZE`, 4 when unset).
+ * Semaphore for blocking calls: a bounded share of the thread pool of Node, by default half of its threads. So a mount that does not answer (NFS,
+ * FUSE) cannot block the whole pool.
  */
 export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
   let free = limit
@@ -139,7 +132,7 @@ function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4
 }
 
-/** Waits for a result, and rejects when the signal aborts first. */
+/** Waits for a result, and rejects when the signal aborts first. `late` receives a result that arrives after the abort. */
 export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
@@ -159,7 +152,6 @@ export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (
   })
 }
 
-/** Adds an abort listener and returns the function that removes it. */
 function onAbort(signal: AbortSignal, listener: () => void): () => void {
   // Many calls may share one signal: Node would warn of a leak at the eleventh listener.
   setMaxListeners(0, signal)
@@ -202,12 +194,11 @@ export function toFileError(error: unknown): unknown {
   return new ResourceError('unavailable', `The file system reports ${code}.`, {}, { cause: error })
 }
 
-/** Error codes for a lack of memory, descriptors or the like in this process or the system. Other codes concern one file or directory. */
+/** Error codes for a lack of memory, descriptors or the like in this process or the system. */
 const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
-/** Maximum number of names that are remembered as logged. */
 const maxLogged = 1000
 
-/** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */
+/** Logs a name in a directory that the file system fails on. Throws an error that does not concern this name alone. */
 export type LeaveOut = (path: string, error: unknown) => void
 
 export function createLeaveOut(log: Log): LeaveOut {
@@ -272,7 +263,7 @@ export async function statFiles(
   const allStats: MaybeStats[] = []
   const start = performance.now()
   while (place.local && allStats.length < names.length) {
-    // A thousand cached files take 5 ms, so calls that take longer wait for the disk.
+    // Calls that take this long probably wait for the disk.
     if (allStats.length % 8 === 0 && performance.now() - start > 5) break
     const name = names[allStats.length] ?? ''
     try {
@@ -292,7 +283,7 @@ function rethrow(_: string, error: unknown): never {
   throw error
 }
 
-/** Does the same as {@link statFile} on this thread: for a place on a local file system. */
+/** Does the same as {@link statFile} on this thread. */
 export function statFileSync(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
@@ -308,7 +299,7 @@ async function lookInPool(
   signal: AbortSignal,
   leaveOut: LeaveOut = rethrow,
 ) {
-  // At most four tasks, each of which examines its names in sequence, so that one abort listener serves many names.
+  // At most four tasks, each of which examines its names in sequence.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
@@ -352,7 +343,6 @@ function currentIdentity(): typeof identity {
 export function modeAllowsReading(stats: BigIntStats): boolean {
   const rights = stats.isDirectory() ? 0o5n : 0o4n
   const everybody = rights * 0o111n
-  // True for most files, without a look-up of the user of this process.
   if ((stats.mode & everybody) === everybody) return true
   const { user, groups } = currentIdentity()
   if (user === 0) return true
@@ -360,13 +350,13 @@ export function modeAllowsReading(stats: BigIntStats): boolean {
   return ((stats.mode >> shift) & rights) === rights
 }
 
-/** Returns a version stamp of a file or directory. Different states have different stamps, within the resolution of the file system's clock. */
+/** Returns a version stamp of a file or directory. Two states within one tick of the file system's clock may have the same stamp. */
 export function versionStamp(stats: BigIntStats): string {
   const { mtimeNs, ctimeNs, size, ino } = stats
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
 
-/** Whether two stats have the same stamp. It is cheaper than making both stamps. */
+/** Whether two stats have the same {@link versionStamp}. */
 export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }
@@ -387,15 +377,14 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
   return true
 }
 
-/** Maximum number of directories with facts, and of facts of one directory. */
 const maxDirectories = 2000
 const maxFacts = 10_000
 /** How long a directory must be unchanged before its times are trusted, in milliseconds: FAT, for example, counts time in steps of 2 s. */
 export const settledMs = 3000
 
 /**
- * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of
- * the directory change, as they do when a name is added. This saves each small read two look-ups.
+ * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of the
+ * directory change, as they do when a name is added.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
@@ -423,7 +412,6 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
   }
 }
 
-/** Bytes of one version of a file, with the stats of that version. */
 interface Bytes {
   readonly bytes: Buffer
   /** Offset of the first of the bytes in the file. */
@@ -439,14 +427,12 @@ const attempts = 6
 /**
  * Reads a file, or a range of it, as it was at one moment.
  *
- * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without a new time, so
- * the read waits for 20 ms first. Times and size are compared before and after; when they differ, the file is read again, with at most six
- * attempts. A file that only grows, like a log, is read up to its size when the read began. A file of which only `ctime` keeps changing, for
- * example by renames, is accepted when two reads are equal.
+ * Times and size are compared before and after; when they differ, the file is read again, with at most six attempts. A file that only grows, like a
+ * log, is read up to its size when the read began. A file of which only `ctime` changes is accepted when two reads are equal.
  *
  * @param limit Maximum number of bytes read.
- * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
- * file that does not stop changing, {@link overReadLimitError} for more bytes than `most`.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a file that
+ * does not stop changing, {@link overReadLimitError} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,

@@ -26,7 +26,7 @@ import {
 /** Characters that Windows does not allow in a name, such as separators, wildcards, and the mark of drives and streams. */
 const special = /[\\/:*?"<>|]/
 
-/** Names of devices, with or without an extension. Windows opens the device whatever the directory is. */
+/** Names of devices, with or without an extension. Windows may open the device whatever the directory is. */
 const device = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|conin\$|conout\$|clock\$) *(?:[.:]|$)/i
 
 /**
@@ -39,10 +39,7 @@ export function isFileName(segment: string, platform: NodeJS.Platform): boolean 
 
 /**
  * Access to files by descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
- * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing
- * is opened for reading before it is known to be a regular file.
- *
- * On a local disk, names are opened and files of at most 64 KiB are read on this thread; everything else goes to the thread pool.
+ * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root.
  */
 
 /** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
@@ -55,7 +52,7 @@ const readDescriptor = promisify(fs.read)
 
 /** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
 const mountCheckMaxAgeMs = 1000
-/** Age from which a new check begins in the background, in milliseconds: under load no request waits for it. */
+/** Age from which a new check begins in the background, in milliseconds. */
 const mountCheckAgeMs = 500
 /** Maximum time that a call waits for a check, in milliseconds. */
 const mountWaitMs = 50
@@ -152,7 +149,6 @@ const goneError = () =>
     'The root directory of the mount no longer exists, or cannot be opened. Create it again, or change `root`.',
   )
 
-/** The mount of a file, when it is already known. */
 type KnownMount = { readonly mount?: string | undefined }
 
 interface Root {
@@ -166,7 +162,6 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
 
-  /** Opens the root again by its path. */
   const reopen = singleFlight(async () => {
     const next = await openTested(real, pool)
     const last = keeper.isClosed ? next : keeper.root
@@ -199,7 +194,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     isClosed: false,
     /** Whether the file system of the root was unmounted, and the root could not be opened again. */
     isDetached: false,
-    /** Whether other file systems may be mounted inside the root, so that an unknown name may lead to one that does not answer. */
+    /** Whether other file systems may be mounted inside the root. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
     /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
@@ -263,7 +258,7 @@ function selfTest(root: Descriptor, real: string): void {
   throw fault('the kernel does not know O_PATH')
 }
 
-/** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
+/** Reference-counted file descriptor. */
 export interface Descriptor extends RefCounted {
   readonly fd: number
   /** A path below /proc that opens the object of the descriptor. */
@@ -323,11 +318,7 @@ export async function statDescriptor(descriptor: Descriptor, local: boolean, poo
 /** Maximum size of a file that is read on this thread, in bytes. */
 const maxSyncReadBytes = 64 * 1024
 
-/**
- * Returns a handle that reads from a descriptor.
- *
- * @param local Whether the file is on a local disk. Then a small file is read on this thread, every other one in the pool.
- */
+/** @param local Whether the file is on a local disk, so that a small one is read on this thread. */
 export function createReadHandle(
   descriptor: Descriptor,
   pool: Pool,
@@ -377,12 +368,12 @@ export function mountTable(): string | undefined {
   }
 }
 
-/** Whether a mount is still in the table, which has no unmounted ones (also by `umount -l`). True without a table. */
+/** Whether a mount is in the table. True without a table. */
 export function isMounted(mount: string, table: string | undefined): boolean {
   return table === undefined || `\n${table}`.includes(`\n${mount} `)
 }
 
-/** Whether the table may have a mount inside a directory. If so, a name in it may lead to a file system that does not answer. */
+/** Whether the table may have a mount inside a directory. True without a table. */
 export function hasMountsInside(directory: string, table: string | undefined): boolean {
   if (table === undefined) return true
   const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
@@ -421,9 +412,9 @@ export async function openRoot(options: RootOptions, pool: Pool, log: Log): Prom
   return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxRoot(real, options.allowMounts, pool)
 }
 
-/** An open root: its real path, and the path of its place (see `Place.at`). */
 export interface OpenedRoot {
   readonly real: string
+  /** The path of the place of the root, as in `Place.at`. */
   readonly at: string
 }
 
@@ -459,7 +450,7 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   }
 }
 
-/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are not files for people. */
+/** Throws for a root that is or lies in a git directory, whose configuration may hold passwords. */
 async function refuseGitDirectory(root: string, real: string): Promise<void> {
   const gitDirectory = await gitDirectoryAround(real)
   if (gitDirectory === undefined) return
@@ -474,9 +465,8 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
 /**
  * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows).
  *
- * A path is resolved and compared with the root before a file is opened or a directory is read. The times of the directories on the way are
- * compared before and afterwards: replacing a directory changes the times of its parent. So a process that swaps directories inside the root
- * makes calls fail, and leads none out of the root, if the file system keeps these times as POSIX demands.
+ * The times of the directories on the way are compared before and after a file is opened or a directory is read: replacing a directory changes the
+ * times of its parent, if the file system keeps these times as POSIX demands.
  */
 async function openPortablePlaces(
   real: string,
@@ -502,10 +492,10 @@ async function openPortablePlaces(
   const statsOf = (path: string, signal: AbortSignal) => call(signal, () => fs.promises.lstat(path, { bigint: true }))
 
   /**
-   * Runs a call on a path. Returns its result only if no directory on the way was replaced meanwhile; else tries again, up to six times.
+   * Runs a call on a path. Returns its result only if no directory on the way was replaced meanwhile; else tries again, with at most six attempts.
    *
    * @param depth Number of names of the path, from the root, that must not be replaced; -1 for all but the last.
-   * @param discard Receives a result that is not returned: it may come from another place, or nobody waits for it any more.
+   * @param discard Receives a result that is not returned.
    */
   const steadily = async <T>(
     path: string,

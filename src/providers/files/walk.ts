@@ -35,10 +35,7 @@ export interface VisibilityOptions {
   readonly platform?: NodeJS.Platform
 }
 
-/**
- * Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. Listing,
- * reading and describing judge names only by this test.
- */
+/** Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
 /** The rule that leaves a name out. */
@@ -92,7 +89,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Returns a test whether a path matches a glob, in any letter case, or in its folded spelling: some file systems treat both as one file. */
+/** Returns a test whether a path matches a glob, in any letter case, as it stands or as {@link foldName} spells it. */
 export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
@@ -139,11 +136,11 @@ interface Alias {
 /** A file or directory that may be served, held open. The receiver must close its place. */
 export interface OpenedEntry {
   readonly place: Place
-  /** The requested name comes first, as the directories list it. A place reached through symbolic links must be visible under each name. */
+  /** The requested name, as the directories list it, comes before those of symbolic links on the way. The place must be visible under each. */
   readonly aliases: readonly [Alias, ...Alias[]]
   /** Device number of the root. */
   readonly device: bigint
-  /** Whether the caller may see a path. Every alias except the requested one must pass this test. */
+  /** Aliases other than the requested one must pass this test. */
   readonly allows: Allows
   /** Stats of the directories from the root to here. */
   readonly trail: readonly fs.BigIntStats[]
@@ -170,7 +167,6 @@ interface WalkOptions {
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
-  /** Returns the names that a directory lists, sorted. */
   readonly names: ListedNames
   /** Looks a child up. Default: in the file system. */
   readonly look?: StatEntry
@@ -178,7 +174,7 @@ interface WalkOptions {
   readonly ignoreFiles: IgnoreFiles
 }
 
-/** Maximum depth of directories that are served: a walk holds one descriptor for each. */
+/** Maximum depth of served directories. A listing holds a descriptor for each level. */
 export const maxDepth = 256
 /** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
@@ -297,10 +293,9 @@ export function createWalk(options: WalkOptions): Walker {
   return { root, enter: find, to }
 }
 
-/** Maximum number of cached verdicts. */
 const maxVerdicts = 10_000
 
-/** Caches the verdicts on names: a name is judged when it is listed and when it is read, and judging it takes a notable part of a small read. */
+/** Caches the verdicts on names, because judging a name takes a notable part of a small read. */
 export function cacheVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
@@ -308,14 +303,12 @@ export function cacheVerdicts(visible: Visibility): Visibility {
     // Rules are immutable: other rules are another object.
     if (verdict !== undefined && verdict.ignores === ignores) return verdict.shown
     const isVisible = visible(path, ignores)
-    // Clients can request any name, so the cache must be bounded.
     if (verdicts.size >= maxVerdicts) verdicts.clear()
     verdicts.set(path, { ignores, shown: isVisible })
     return isVisible
   }
 }
 
-/** Returns the identity of a file or directory on this machine: device and inode. */
 export function fileIdentity({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
@@ -334,10 +327,10 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
   return pool.run(allowed, { signal, hold: place })
 }
 
-/** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
 export interface DirectoryNames {
+  /** The names that are visible by name, in path order. That of a directory ends in `/`. */
   readonly names: readonly string[]
-  /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
+  /** Names of symbolic links. `names` may have each as a file and as a directory, because the target may be either. */
   readonly links: ReadonlySet<string>
 }
 
@@ -349,15 +342,15 @@ interface ListedNames {
 export type StatEntry = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
 
 /**
- * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or
- * decomposed, with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so other spellings open nothing.
+ * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or decomposed,
+ * with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name.
  */
 function createSpelling(names: ListedNames, look: StatEntry) {
   const facts = createDirectoryFacts()
   const composed = new WeakMap<DirectoryNames, ReadonlyMap<string, readonly string[]>>()
 
   return {
-    /** Whether a directory lists the found place under exactly the given name. */
+    /** Whether a directory lists a name in this spelling. */
     isListed: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<boolean> => {
       if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
       if (!(await mayBeSpelledOtherwise(parent.place, name, signal))) {
@@ -367,7 +360,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
       const { names: allNames } = await names.of(parent, signal)
       return [name, `${name}/`].some((one) => allNames[indexAfter(allNames, one) - 1] === one)
     },
-    /** Returns the only listed name that is canonically equivalent; else undefined. People and models compose letters, macOS decomposes them. */
+    /** Returns the only listed name that is canonically equivalent to a name and differs from it; undefined if there is none, or several. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!mayHaveOtherSpellings(name)) return undefined
       const directoryNames = await names.of(parent, signal)
@@ -389,7 +382,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
   }
 }
 
-/** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
+/** Returns the names that may have other spellings, by canonical form and without a final `/`. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const paths = new Map<string, string[]>()
   for (const usualName of names) {
@@ -403,13 +396,13 @@ function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly
   return paths
 }
 
-/** Returns other spellings of a name. On each file system that accepts several, at least one of them leads to a file. */
+/** Returns other spellings of a name: with letters in the other case, composed and decomposed. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()
     return lower === character ? character.toUpperCase() : lower
   }).join('')
-  // A soft hyphen is one of the characters that such file systems ignore.
+  // Some file systems ignore a soft hyphen.
   const first = turned === name ? `${name}\u00ad` : turned
   return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }
@@ -417,13 +410,9 @@ function variantsOf(name: string): readonly string[] {
 /** Number of names between two readings of the clock. */
 const namesPerLook = 256
 
-/**
- * Sorts the names of one directory in path order and removes duplicates. It yields on the way, so that a directory of a million names does not
- * block the event loop.
- */
+/** Sorts names in path order and removes duplicates. Yields to the event loop on the way. */
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
   let count = 0
-  // The clock is read once for many names: comparing two of them takes less time than reading it.
   const slices = { due: () => ++count % namesPerLook === 0 && eventLoopYield.due(), rest: eventLoopYield.take }
   const unique: string[] = []
   for (const name of await sortInSlices(names, comparePaths, slices, sortRun)) {
@@ -447,7 +436,7 @@ interface NamesSnapshot {
   readonly names: DirectoryNames
 }
 
-/** Maximum number of cached names of all directories: about 30 MB. One directory may have more. */
+/** Maximum number of cached names, over all directories. */
 const maxNames = 500_000
 /** How long a snapshot is used, in milliseconds, on a file system that may not update the times of its directories. */
 const maxForeignAgeMs = 1000
@@ -459,7 +448,7 @@ const noLinks: ReadonlySet<string> = new Set()
  * Creates a cache of the names in directories, which reads them again when a directory has changed.
  *
  * @param links Whether the names of symbolic links are included.
- * @param mine Whether this thread has no other work, and so may block on a local file system, which takes half the time.
+ * @param mine Whether this thread has no other work, and so may block on a local file system.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
   const snapshots = createLruCache<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
@@ -522,7 +511,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       )
         return (await untilAbort(other.snapshot, signal)).names
 
-      // The read runs to its end even if this caller aborts: others may wait for it, and the next caller uses it.
+      // The read runs to its end even if this caller aborts: others may wait for it.
       position.place.keep()
       const snapshot = takeNames(position).finally(() => {
         position.place.close()
@@ -543,7 +532,6 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 
 export type NameCache = ReturnType<typeof createNameCache>
 
-/** Whether two positions have the same aliases: the same paths with the same ignore rules. */
 export function sameAliases(a: Pick<OpenedEntry, 'aliases'>, b: Pick<OpenedEntry, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
@@ -557,15 +545,11 @@ interface FoundNames {
   readonly linked: string[]
 }
 
-/**
- * Maximum size of a directory whose names are read with one call, in bytes, according to its stats. Such a directory has about
- * 500 names on ext4, and at most 16,384 on any file system.
- */
+/** Maximum size of a directory whose names are read with one call, in bytes, according to its stats. */
 const smallBytes = 16 * 1024
 
 /**
- * Reads all names in a directory. Does not use `recursive`, which loses files on Node 20. Reads a large directory in chunks, between which other
- * work gets its turn.
+ * Reads the names in a directory, those of a large one in chunks.
  *
  * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
@@ -623,7 +607,7 @@ export interface FileFacts {
   readonly version: string
 }
 
-/** Facts of the files of one directory, by the indices of their names: 80 bytes each, with the version. */
+/** Facts of the files of one directory, by the indices of their names. */
 export interface FactsByName {
   /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not examined. */
   at(index: number): FileFacts | 'nothing' | undefined
@@ -645,10 +629,7 @@ export function createFileFactsCache(keptMs: number) {
   return {
     /** Whether facts of the directory are cached, even if they are out of date. */
     knows: (names: DirectoryNames): boolean => factsCache.has(names),
-    /**
-     * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
-     * later list shows an older state. Undefined when nothing is known.
-     */
+    /** Returns a recorder that only forgets cached facts which differ from those of a new examination; undefined when none are cached. */
     comparing: (names: DirectoryNames): FactsByName | undefined => {
       const facts = factsCache.get(names)?.looked
       return facts === undefined ? undefined : createComparing(facts)

@@ -63,16 +63,15 @@ import {
 /** Change of a file since it was last examined. */
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
-/** State of the files of one directory when they were last examined. It takes 33 bytes per name, besides the names. */
+/** State of the files of one directory when they were last examined. */
 interface FileStates {
   readonly names: DirectoryNames
   /**
-   * Records the stats of the name at an index (undefined: not served), and returns the change.
+   * Records the stats of the name at an index (undefined: not served), and returns the change. A file that was never examined counts as changed if it
+   * changed since the watch began.
    *
-   * A file that was never examined is reported as changed if it changed since the watch began: its event may be late, or lost. With `doubt`, it
-   * is always reported, and so is a file that was examined so soon after a change that a further change may have left the same times.
-   *
-   * @param doubt Whether an event reported a change in the directory, or no event would report one.
+   * @param doubt Whether to report a file also if it was never examined, or examined so soon after a change that a further change may have left the
+   * same times.
    * @param look Period in which the stats were taken, in milliseconds since 1970.
    */
   note(
@@ -93,7 +92,6 @@ interface FileStates {
 
 /** State of a name: not served, never examined, examined, or examined too soon after a change. Directories are always `absent`. */
 const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
-/** The names of a directory without known contents. */
 const noNames: DirectoryNames = { names: [], links: new Set() }
 
 /**
@@ -130,7 +128,7 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
       const same = stamp(index * 4, stats)
       states[index] = isSettled(stats, from, tickMs, until) ? settled : fresh
       if (before === absent) return 'came'
-      // The clock of a file system lags behind by at most one tick.
+      // The clock of a file system may lag behind by a tick.
       if (before === unknown) return doubt || Number(stats.ctimeMs) > since - tickMs ? 'changed' : undefined
       return !same || (before === fresh && doubt) ? 'changed' : undefined
     },
@@ -194,7 +192,7 @@ interface DirectoriesOptions {
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
   readonly prompt: boolean
-  /** Maximum number of names kept in memory, about 110 bytes each. */
+  /** Maximum number of names kept in memory. */
   readonly limit: number
 }
 
@@ -205,11 +203,10 @@ const maxHeard = 64
 export function createDirectoryTracker(options: DirectoriesOptions) {
   const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
   const all = new Set<Directory>()
-  /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
   let count = 0
 
-  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
+  /** Handles an event in a directory: the name that changed, or undefined when unknown. */
   const hear = (directory: Directory, name: string | undefined): void => {
     if (directory.gone) return
     if (name === undefined || (directory.heard?.size ?? 0) >= maxHeard) directory.heard = undefined
@@ -328,7 +325,6 @@ function tooManyToWatch(limit: number): ResourceError {
   return new ResourceError('too-large', message)
 }
 
-/** Records that a directory is not watched any more. */
 function lose(directory: Directory, ledger: UpdateCollector): void {
   ledger.lose(directory.identity)
   directory.handle = undefined
@@ -378,7 +374,7 @@ type Cause = 'first' | 'heard' | 'round'
 const group = 256
 /** Delay of a retry after a failure, in milliseconds. */
 const retryDelayMs = 1000
-/** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
+/** Duration above which a scan is slow, in milliseconds. Events do not schedule another scan for as long as a slow one took. */
 const slowScanMs = 20
 
 /** Finds the directories that are served, and compares them with their known state. */
@@ -387,7 +383,7 @@ function createTree(options: TreeOptions) {
   /** Directories that could not be scanned, and wait for another try. */
   const troubled = new Set<Directory>()
 
-  /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
+  /** Postpones a directory that cannot be scanned now. */
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
@@ -443,7 +439,7 @@ function createTree(options: TreeOptions) {
         directories.drop(directory)
         directories.hear(parent, undefined)
       } else {
-        // Another directory is at the root's path. The next check of the root restarts the watch there, unless the first directory is back.
+        // Another directory is at the root's path: the next check of the root handles it.
         directory.heard = undefined
         schedule.later(directory, retryDelayMs)
       }
@@ -490,7 +486,7 @@ function createTree(options: TreeOptions) {
 /** Adds or drops a child directory, as the file system has it now. */
 type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
-/** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
+/** Compares the known state of directories with the file system. */
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
@@ -614,7 +610,7 @@ async function tellPassed(
   const passed = [...heardNames].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
-  // A name that came and went is no change of the list. Otherwise every client would list again whenever a file is replaced.
+  // A name that came and went is no change of the list.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
@@ -641,10 +637,7 @@ function indexOf(names: readonly string[], name: string): number {
   return names[index] === name ? index : -1
 }
 
-/**
- * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
- * request. Each watch has its own port, and ends when the port is closed.
- */
+/** The watch thread for the files mounts of a process. Each watch has its own port, and ends when the port is closed. */
 parentPort?.on('message', ({ options, port }: WatchStart) => void serve(options, port))
 
 async function serve(options: WatchStart['options'], port: MessagePort): Promise<void> {
@@ -686,7 +679,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
 
 const watchFailed = 'The watch of a files mount failed.'
 
-/** Maximum number of names kept in memory: about 110 MB. */
+/** Maximum number of names kept in memory for one watch. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
@@ -696,8 +689,7 @@ const mostTurns = 8
 const suspectIntervalMs = 5000
 
 /**
- * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
- * compared with its known state. Directories are scanned one after the other.
+ * Watches the served files below a root. On an event, or when its turn in a round comes, a directory is compared with its known state.
  *
  * @param report Called when the quality of the watch changes (undefined: as good as it can be).
  * @param watch Replaces `fs.watch` in tests.
@@ -741,7 +733,7 @@ export async function watchFiles(
     look: (directory) => tree.refresh(directory, 'round'),
     begun: handles.retry,
     intervalMs: options.reconcile,
-    // A round uses a fifth of the time at most.
+    // After the first round, a round uses about a fifth of the time.
     rest: 4,
   })
   const root = createRootWatch({ options, places, tree, rounds, directories, pending, log, signal })
@@ -823,7 +815,6 @@ export async function watchFiles(
   return { batches: pending.batches(), dues, look, closed }
 }
 
-/** Returns a function that reports a state if it differs from the last one. */
 function createReport(report: (degraded: Degradation | undefined) => void) {
   let reported: Degradation | undefined
   return (degraded: Degradation | undefined): void => {
@@ -850,10 +841,7 @@ async function refreshAll({ directories, schedule, tree }: RefreshOptions): Prom
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
-/**
- * Marks every watched directory as possibly changed in any name, because events may have been lost. A later scan then reports differences
- * instead of taking what it finds as the initial state.
- */
+/** Marks the watched directories as possibly changed in any name, because events may have been lost. */
 function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue
@@ -862,7 +850,6 @@ function doubtAll(directories: Directories, ledger: UpdateCollector | undefined)
   }
 }
 
-/** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', watchFailed, {}, { cause: error })
   return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
@@ -886,7 +873,6 @@ function createRootWatch(watch: RootWatchOptions) {
   let root: Directory | undefined
   let isMoved = false
 
-  /** Finds the directories, and begins a round. */
   const begin = async () => {
     root = await tree.explore()
     rounds.reset()
@@ -897,7 +883,7 @@ function createRootWatch(watch: RootWatchOptions) {
     root = undefined
   }
 
-  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
+  /** Logs that the root was moved: it stays served there. */
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)

@@ -11,7 +11,6 @@ import type { PermitOptions, Place, RootAccess } from './place.ts'
 import type { OpenedRoot } from './root.ts'
 import type { VisibilityOptions } from './walk.ts'
 
-/** A file system watch of one directory. */
 export interface WatchHandle {
   close(): void
 }
@@ -23,10 +22,9 @@ export interface WatchHandle {
  */
 export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
 
-/** The file system watches of a mount. */
 export interface WatchHandles {
   /**
-   * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
+   * Watches a directory from now on. Returns undefined when it cannot be watched, for example because of a limit.
    *
    * @param old Watch to replace and close. It stays open when it cannot be replaced.
    */
@@ -39,13 +37,13 @@ export interface WatchHandles {
 
 interface HandlesOptions {
   readonly log: Log
-  /** Called when the system may have dropped events: very many arrived at once, or the system reports it. */
+  /** Called when the system may have dropped events. */
   readonly overflown: () => void
   /** `fs.watch`, which a test can simulate. */
   readonly watch?: WatchFile
 }
 
-/** Creates the watches of a root, none of them open yet: one of the whole tree, or one of each directory. */
+/** Creates the watches of a root: one of the whole tree if `recursive`, else one of each directory. */
 export function createHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
@@ -67,8 +65,7 @@ const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : name)
 
 /**
- * Creates a bounded set of file system watches, one for each directory. The system watches the open object, even after it is renamed or its
- * place is closed.
+ * Creates a bounded set of file system watches, one for each directory. On Linux the system watches the directory itself, also after it is renamed.
  *
  * @param limit Maximum number of watches.
  */
@@ -90,7 +87,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
     return undefined
   }
 
-  /** Counts the events of one turn of the event loop. A full queue arrives in one turn, so an overflow is suspected before any scan is evaluated. */
+  /** Counts the events of one turn of the event loop, in which a full queue of the system arrives. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -144,12 +141,9 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
   }
 }
 
-/**
- * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths in all, and on Windows nobody could rename or
- * delete a directory that has a watch of its own.
- */
+/** One recursive watch of a whole root, for macOS and Windows. */
 function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
-  /** Listeners by the canonical path of their directory. A directory behind a link has several. */
+  /** Listeners by the canonical path of their directory. */
   const listeners = new Map<string, Set<OnFileEvent>>()
   let watcher: ReturnType<WatchFile> | undefined
   let full = false
@@ -226,7 +220,7 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
   }
 }
 
-/** Returns the size of the system's event queue of this process, see inotify(7). */
+/** Returns the maximum length of an inotify event queue, see inotify(7). */
 function queueLength(): number {
   try {
     return Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'latin1')) || 16_384
@@ -255,7 +249,7 @@ export function createSchedule<T extends object>() {
   }
 
   return {
-    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
+    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one, unless it is spared. */
     touch: (item: T): void => {
       const now = performance.now()
       const first = items.get(item)?.first ?? now
@@ -276,7 +270,7 @@ export function createSchedule<T extends object>() {
       items.clear()
       return all
     },
-    /** Takes the due items, in the order of their first events. */
+    /** Takes the due items. */
     take: (): readonly T[] => {
       const now = performance.now()
       const due = [...items].filter((entry) => entry[1].due <= now).map(([item]) => item)
@@ -302,7 +296,7 @@ export function createSchedule<T extends object>() {
 }
 
 /**
- * Creates a queue of calls. Each waits for the next turn of a loop, and resolves to whether the turn could examine everything.
+ * Creates a queue of calls that wait for the next turn of a loop.
  *
  * @param drained Resolves when the changes that the turn found were handled.
  */
@@ -357,7 +351,7 @@ interface RoundsOptions<T> {
 
 const sliceMs = 10
 
-/** Creates rounds, each of which scans every directory, also those without events. */
+/** Creates rounds, which scan the directories in time slices. */
 export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
@@ -388,7 +382,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
         first = false
       } else due = now + (first ? 0 : (now - start) * rest)
     },
-    /** Begins a new round at once. */
+    /** Makes a new round due now, without pauses like the first. */
     reset: (): void => {
       round = undefined
       due = 0
@@ -471,11 +465,6 @@ export function createPendingChanges() {
   }
 }
 
-/**
- * Lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
- * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
- * used no longer than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
- */
 
 /** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
 export type DirectoryUpdates = readonly (readonly [identity: string, watched: boolean])[]
@@ -510,20 +499,22 @@ export function createUpdateCollector() {
 }
 
 /**
- * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
- * reliable watch. It is the state at the time of the request.
+ * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no reliable watch.
  */
 export type StateOfDirectory = (identity: string) => number | undefined
 
 type Confirmations = ReturnType<typeof createDirectoryStates>
 
-/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. After the wait, examining the files is faster. */
+/** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /**
  * Keeps the states of the directories of one watch, in the main thread.
  *
- * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
+ * The kernel queues an event with the change that causes it. So once the watch thread has handled its queued events, a watched directory without an
+ * event is unchanged.
+ *
+ * @param send Requests the updates of the watch thread, which sends them once it has handled its queued events.
  */
 export function createDirectoryStates(send: () => void) {
   const states = new Map<string, number>()
@@ -562,7 +553,6 @@ export function createDirectoryStates(send: () => void) {
       clearTimeout(timer)
       return isAnswered && !closed ? (identity) => states.get(identity) : undefined
     },
-    /** Handles the answer of the thread. */
     answered: (dues: DirectoryUpdates): void => {
       for (const [identity, watched] of dues) {
         if (watched) states.set(identity, ++changes)
@@ -583,14 +573,14 @@ export function createDirectoryStates(send: () => void) {
   }
 }
 
-/** Options of a watch. Plain data: it is sent to another thread. */
+/** Options of a watch. They are plain data, because they are sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly root: OpenedRoot
   readonly gitignore: boolean
   readonly worktrees: boolean
   readonly symlinks: 'deny' | 'beneath'
   readonly portable: boolean
-  /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
+  /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly reconcile: number
   /** Maximum number of directories with a file system watch. */
   readonly watches: number
@@ -598,9 +588,10 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly recursive: boolean
 }
 
-/** Message that begins a watch. The port carries {@link WatchRequest}s to the thread; closing it ends the watch. */
+/** Message that begins a watch. */
 export interface WatchStart {
   readonly options: WatchOptions
+  /** Carries {@link WatchRequest}s to the thread. Closing the port ends the watch. */
   readonly port: MessagePort
 }
 
@@ -627,14 +618,14 @@ interface Thread {
 /** Time that the thread outlives its last user, in milliseconds. */
 const lingerMs = 2000
 
-/** The thread shared by all mounts of the process: each thread takes 10 MB. It ends with its users, and does not keep the process alive. */
+/** The watch thread, which the mounts of the process share. */
 let thread: Thread | undefined
 
 /**
  * Begins a watch in the shared watch thread.
  *
  * @param onLost Called when the thread has ended, for any reason.
- * @returns A function that releases this user. The creator of the port closes it.
+ * @returns A function that releases this user.
  */
 function beginInThread(message: WatchStart, onLost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
@@ -679,12 +670,10 @@ function threadEnded(cause: unknown): ResourceError {
 
 function startWatchWorker(): Worker {
   const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
-  // The thread allocates few large short-lived objects: a small young generation is collected early.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   try {
     return new Worker(file, settings)
   } catch (error) {
-    // The system refuses to start another thread.
     throw threadEnded(error)
   }
 }
@@ -700,10 +689,8 @@ export function createFilesWatch(
   log: Log,
   closing: AbortSignal,
 ) {
-  /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   const inboxes = new Set<ReturnType<typeof openInbox>>()
-  /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
     const signal = AbortSignal.any([caller, closing])
