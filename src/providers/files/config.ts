@@ -25,7 +25,6 @@ const rule = z.strictObject({
     .optionalKey('The audience of the files: people, models or both.'),
 })
 
-/** The options that mounts of `files` have besides `documentsShape`. */
 export const filesShape = {
   root: text.describe(
     'The folder to serve. A relative path starts at the configuration file; "~/" is the home folder.',
@@ -75,10 +74,7 @@ export const filesShape = {
   rules: z.array(rule).optionalKey('Metadata of files, by glob.'),
 }
 
-/**
- * Security effects of the options of a folder. `hardlinks` and `allowMounts` can serve files from outside of the folder; symbolic links
- * cannot, because "beneath" refuses targets outside of it.
- */
+/** Security effects of the options of a folder. `symlinks` has none, because "beneath" refuses targets outside of it. */
 export const folderEffects = {
   root: pathEffects,
   hardlinks: effectIfOn('files that have a second name (a hard link) outside the folder'),

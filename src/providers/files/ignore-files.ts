@@ -53,7 +53,6 @@ const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
 
 const lookedUp = ['.git', ...gitDirectoryNames, ...ignoreFileNames]
 
-/** Maximum number of bytes read of a file of ignore rules. */
 const maxBytes = 512 * 1024
 /** Maximum number of automaton steps of the patterns with wildcards in a file of ignore rules and in those above it. */
 const maxSteps = 32_768
@@ -78,9 +77,7 @@ interface IgnoreFilesOptions {
   readonly log: Log
   /** Whether the rules of git apply. Those of `.ignore` and `.hikidashiignore` always do. */
   readonly gitignore: boolean
-  /** Whether other working trees of a served repository are served. */
   readonly worktrees: boolean
-  /** Whether the private files of version control at a path are served. */
   readonly servesPrivate: (path: string) => boolean
 }
 
@@ -138,14 +135,12 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   return { readIn, readOutside }
 }
 
-/** Creates the reader of the ignore rules that apply in a directory. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createLruCache<CachedIgnores>(10_000)
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
-  /** Compiles rules, or returns the cached object if they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
     const cachedIgnores = files.get(shown)
@@ -282,7 +277,6 @@ interface RuleFile {
 
 interface RepositoryOptions {
   readonly pool: Pool
-  /** Whether the rules of git apply. */
   readonly git: boolean
   readonly read: (file: RuleFile) => Promise<string>
   readonly compile: (text: string, file: RuleFile, above: Ignores | undefined) => Ignores | undefined
@@ -302,7 +296,6 @@ interface AskedGit {
   readonly tracked: readonly string[]
 }
 
-/** Creates the loader of the rules that apply to a whole repository. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const rulesCache = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()

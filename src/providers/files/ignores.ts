@@ -201,14 +201,12 @@ interface IgnoreRule {
   /** Line number. The last rule that matches decides. */
   readonly order: number
   readonly negated: boolean
-  /** Whether the rule applies only to directories. */
   readonly directory: boolean
 }
 
 interface WildRule extends IgnoreRule {
   /** Whether the pattern is compared with the base name instead of the path. */
   readonly name: boolean
-  /** The literal prefix of the pattern. */
   readonly start: string
   readonly steps: readonly GlobStep[]
 }

@@ -56,7 +56,6 @@ export async function files(options: FilesOptions): Promise<Provider> {
   return createFiles(options, {})
 }
 
-/** Options that only tests set. */
 export interface FilesTestOptions {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
@@ -66,7 +65,6 @@ export interface FilesTestOptions {
   readonly watches?: number
   readonly pool?: Pool
   readonly places?: (opened: RootAccess) => RootAccess
-  /** Replaces the look-up of one child of a directory. */
   readonly look?: StatEntry
 }
 
@@ -193,7 +191,6 @@ interface KnownTranslations {
   readonly translations: readonly TranslationPath[]
 }
 
-/** Maximum number of documents whose possible translations are cached. */
 const maxDocuments = 20_000
 
 /**

@@ -20,7 +20,6 @@ import {
   type OpenedEntry,
 } from './walk.ts'
 
-/** Why a file or a folder is not served. */
 export type LeftOutReason =
   | 'missing'
   | Exclude<NameRule, 'default'>
@@ -65,7 +64,6 @@ export interface LeftOutCounts {
   readonly complete: boolean
 }
 
-/** Explains to the operator why files are left out. */
 export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
 /** Maximum length of a chain of symbolic links that is explained. A longer one is called a circle. */

@@ -58,7 +58,6 @@ type KnownFacts = FileFacts | 'nothing' | undefined
 
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
-/** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
 export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveOut }: EntryBuilderOptions) {
   /** The facts that rules set, by the index of a name: matching globs is slow. */
   const factsByNames = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
@@ -193,7 +192,6 @@ function toFileFacts(stats: BigIntStats): FileFacts {
 
 function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeByName(baseName(path))
-  // Fast path without rules: it avoids the spread.
   if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
   return { path, ...facts, mimeType, size, modified, version }
@@ -205,7 +203,6 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** Creates the reader that takes titles from the first headings of files. */
 export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
@@ -216,7 +213,6 @@ export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   ): Promise<string | undefined> => {
     const place = await open()
     try {
-      // The file was replaced or changed meanwhile.
       if (!place.stats.isFile() || versionStamp(place.stats) !== entry.version) return undefined
       return await readHeading(places, place, signal)
     } finally {
@@ -266,7 +262,6 @@ interface ListerOptions extends EntryBuilderOptions {
   readonly check: (signal: AbortSignal) => void
 }
 
-/** A directory that is being listed. */
 interface Frame {
   readonly position: OpenedEntry
   readonly names: DirectoryNames
@@ -279,7 +274,6 @@ interface Frame {
 
 /** Number of files in a group to examine: at the beginning, and at most. Groups grow, because a caller may want only one file. */
 const [firstGroup, lastGroup] = [4, 64]
-/** Maximum number of names that are tested for one group. */
 const maxTried = 1000
 /**
  * Number of files that a listing examines before it asks the watch, because asking takes as long as examining about 20 files. The second number is
@@ -289,7 +283,6 @@ const [unasked, unaskedAgain] = [64, 8]
 /** How long an answer of the watch is used, in milliseconds. */
 const confirmedMs = 20
 
-/** Creates the functions that list files (`list`) and describe one file or directory (`stat`). */
 export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
@@ -388,7 +381,6 @@ export function createFileLister(options: ListerOptions) {
         if (eventLoopYield.due()) await eventLoopYield.take()
       }
     } catch (error) {
-      // The prefix does not exist (any more).
       if (!isResourceError(error, 'not-found')) throw error
     } finally {
       for (const { position } of frames) position.place.close()

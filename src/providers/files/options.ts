@@ -92,7 +92,6 @@ const typesByName = new Map(
   Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
 )
 
-/** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
 /** Returns the MIME type for a file name; undefined if none is known. */
@@ -104,7 +103,6 @@ export function mimeTypeByName(name: string): string | undefined {
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
   if (!typesByName.has(extension) && !others.has(extension)) {
-    // Clients can request any file name, so the cache must be bounded.
     if (others.size >= 1000) others.clear()
     others.set(extension, mime.getType(extension) ?? undefined)
   }
@@ -151,13 +149,11 @@ export interface FileRule extends Description {
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of the rules for one file. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
 }
 
-/** Returns the facts that rules set for the file at a path. */
 export type MetadataRules = (path: string) => RuleFacts
 
 /** The facts of a file in a mount without rules. */
@@ -228,7 +224,6 @@ export interface FilesOptions {
   readonly allowMounts?: boolean
   /** Maximum size of a file, or of a range, that is read at once, in bytes. Default 16 MiB, at most 256 MiB. */
   readonly maxBytes?: number
-  /** Rules that set metadata of files, such as their priority. */
   readonly rules?: readonly FileRule[]
   /**
    * Languages, as they are spelled in paths: `ja` for `docs/ja/a.md`. The `meta` of a read then names the same document in the other

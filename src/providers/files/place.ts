@@ -21,7 +21,6 @@ import type { ByteRange, Context } from '../../core/provider.ts'
 export interface Place extends RefCounted {
   /** A file system path of this file or directory; its children are at `${at}/${name}`. */
   readonly at: string
-  /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
   /** Whether the place is known to be on a local file system, so that calls on it answer at once. */
   readonly local: boolean
@@ -64,7 +63,6 @@ export interface RootAccess {
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
   /** Returns the current path of a place relative to the root; undefined or `not-found` when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
-  /** Opens a regular file for reading. */
   open(place: Place, signal: AbortSignal): Promise<ReadHandle>
   close(): void
 }
@@ -283,7 +281,6 @@ function rethrow(_: string, error: unknown): never {
   throw error
 }
 
-/** Does the same as {@link statFile} on this thread. */
 export function statFileSync(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
@@ -299,7 +296,6 @@ async function lookInPool(
   signal: AbortSignal,
   leaveOut: LeaveOut = rethrow,
 ) {
-  // At most four tasks, each of which examines its names in sequence.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
@@ -416,7 +412,6 @@ interface Bytes {
   readonly bytes: Buffer
   /** Offset of the first of the bytes in the file. */
   readonly start: number
-  /** The first bytes of the file. */
   readonly head: Buffer
   readonly stats: BigIntStats
 }

@@ -23,7 +23,7 @@ import {
   toFileError,
 } from './place.ts'
 
-/** Characters that Windows does not allow in a name, such as separators, wildcards, and the mark of drives and streams. */
+/** Characters that Windows does not allow in a name. */
 const special = /[\\/:*?"<>|]/
 
 /** Names of devices, with or without an extension. Windows may open the device whatever the directory is. */
@@ -194,7 +194,6 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     isClosed: false,
     /** Whether the file system of the root was unmounted, and the root could not be opened again. */
     isDetached: false,
-    /** Whether other file systems may be mounted inside the root. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
     /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
@@ -258,7 +257,6 @@ function selfTest(root: Descriptor, real: string): void {
   throw fault('the kernel does not know O_PATH')
 }
 
-/** Reference-counted file descriptor. */
 export interface Descriptor extends RefCounted {
   readonly fd: number
   /** A path below /proc that opens the object of the descriptor. */
@@ -315,7 +313,6 @@ export async function statDescriptor(descriptor: Descriptor, local: boolean, poo
   }
 }
 
-/** Maximum size of a file that is read on this thread, in bytes. */
 const maxSyncReadBytes = 64 * 1024
 
 /** @param local Whether the file is on a local disk, so that a small one is read on this thread. */
@@ -387,15 +384,12 @@ interface RootOptions {
   readonly root: string
   readonly within?: FolderBounds
   readonly allowMounts: boolean
-  /** Whether the private files of version control at a path are served. */
   readonly servesPrivate: (path: string) => boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
-  /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform | undefined
 }
 
-/** Folders of the operating system. They and the folders in them are refused as roots. */
 const forbiddenRoots = ['/proc', '/sys', '/dev']
 
 /**

@@ -71,7 +71,6 @@ export function createNameJudge(options: VisibilityOptions) {
 
 type PathTest = (path: string) => boolean
 
-/** Returns the options that decide about repositories and files of ignore rules. */
 export function ignoreFileOptions(options: {
   readonly gitignore: boolean
   readonly worktrees: boolean
@@ -168,7 +167,6 @@ interface WalkOptions {
   readonly visible: Visibility
   readonly permit: PermitOptions
   readonly names: ListedNames
-  /** Looks a child up. Default: in the file system. */
   readonly look?: StatEntry
   readonly symlinks: 'deny' | 'beneath'
   readonly ignoreFiles: IgnoreFiles
@@ -396,7 +394,6 @@ function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly
   return paths
 }
 
-/** Returns other spellings of a name: with letters in the other case, composed and decomposed. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()
@@ -407,7 +404,6 @@ function variantsOf(name: string): readonly string[] {
   return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }
 
-/** Number of names between two readings of the clock. */
 const namesPerLook = 256
 
 /** Sorts names in path order and removes duplicates. Yields to the event loop on the way. */
@@ -436,7 +432,6 @@ interface NamesSnapshot {
   readonly names: DirectoryNames
 }
 
-/** Maximum number of cached names, over all directories. */
 const maxNames = 500_000
 /** How long a snapshot is used, in milliseconds, on a file system that may not update the times of its directories. */
 const maxForeignAgeMs = 1000
@@ -454,7 +449,6 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const snapshots = createLruCache<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: OpenedEntry; readonly snapshot: Promise<NamesSnapshot> }>()
 
-  /** Whether a name in a directory is visible, judged by the name alone. */
   const shows = ({ aliases }: Pick<OpenedEntry, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
@@ -599,7 +593,6 @@ function addEntryName(entry: fs.Dirent, { names, linked }: FoundNames): void {
   else if (entry.isSymbolicLink()) linked.push(entry.name)
 }
 
-/** Facts of a served file that its entry shows. */
 export interface FileFacts {
   readonly size: number
   /** Time of the last modification, in milliseconds since 1970. */

@@ -60,7 +60,6 @@ import {
   type WatchThreadMessage,
 } from './watch.ts'
 
-/** Change of a file since it was last examined. */
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
 /** State of the files of one directory when they were last examined. */
@@ -154,13 +153,11 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
   }
 }
 
-/** A directory that is served, with its state at the last scan. */
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
   /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
-  /** Device and inode of the directory (see {@link fileIdentity}). */
   readonly identity: string
   /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
@@ -192,7 +189,6 @@ interface DirectoriesOptions {
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
   readonly prompt: boolean
-  /** Maximum number of names kept in memory. */
   readonly limit: number
 }
 
@@ -253,7 +249,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 
-  /** Removes all contents of a directory, and notifies of the removal. */
   const empty = (directory: Directory): void => {
     const { children, snapshot, targets } = directory
     know(directory, createFileStates(noNames, 0))
@@ -276,7 +271,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     all.delete(directory)
   }
 
-  /** Removes a directory, and notifies that its contents are gone. */
   const drop = (directory: Directory): void => {
     remove(directory)
     directory.parent?.children.delete(directoryName(directory))
@@ -285,7 +279,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
 
   return {
     all: all as ReadonlySet<Directory>,
-    /** Adds a directory with unknown contents, and watches it if possible. */
     add: (parent: Directory | undefined, position: OpenedEntry): Directory => {
       const directory = createDirectory(parent, position)
       all.add(directory)
@@ -370,20 +363,15 @@ interface TreeOptions {
 /** Why a directory is scanned: the watch begins, an event arrived, or its turn in a round has come. */
 type Cause = 'first' | 'heard' | 'round'
 
-/** Number of files examined at once. */
 const group = 256
-/** Delay of a retry after a failure, in milliseconds. */
 const retryDelayMs = 1000
 /** Duration above which a scan is slow, in milliseconds. Events do not schedule another scan for as long as a slow one took. */
 const slowScanMs = 20
 
-/** Finds the directories that are served, and compares them with their known state. */
 function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
-  /** Directories that could not be scanned, and wait for another try. */
   const troubled = new Set<Directory>()
 
-  /** Postpones a directory that cannot be scanned now. */
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
@@ -483,10 +471,8 @@ function createTree(options: TreeOptions) {
   }
 }
 
-/** Adds or drops a child directory, as the file system has it now. */
 type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
-/** Compares the known state of directories with the file system. */
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
@@ -558,7 +544,6 @@ function createScan(options: TreeOptions, visit: Visit) {
   /** Whether events have scheduled a scan of a directory, or will: after a lost event, the state of its names is unknown until then. */
   const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
 
-  /** Leaves all names of a directory to the scan that its events have scheduled. */
   const leaveToEvents = (directory: Directory): void => {
     // Without a reliable watch, any name may have changed without an event.
     if (directories.isHeard(directory)) directory.whole = true
@@ -679,7 +664,6 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
 
 const watchFailed = 'The watch of a files mount failed.'
 
-/** Maximum number of names kept in memory for one watch. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000

@@ -43,7 +43,6 @@ interface HandlesOptions {
   readonly watch?: WatchFile
 }
 
-/** Creates the watches of a root: one of the whole tree if `recursive`, else one of each directory. */
 export function createHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
@@ -234,7 +233,6 @@ export type Schedule<T extends object> = ReturnType<typeof createSchedule<T>>
 const quiet = 20
 const latest = 100
 
-/** Creates a debounced schedule of items to examine. */
 export function createSchedule<T extends object>() {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
@@ -255,7 +253,6 @@ export function createSchedule<T extends object>() {
       const first = items.get(item)?.first ?? now
       putItem(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
     },
-    /** Makes the item due after `ms` milliseconds. */
     later: (item: T, ms: number) => putItem(item, performance.now() + ms),
     /** Prevents events from making the item due within the next `ms` milliseconds. */
     spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
@@ -264,13 +261,11 @@ export function createSchedule<T extends object>() {
       return items.size
     },
     drop: (item: T) => void items.delete(item),
-    /** Takes all items, due or not. */
     takeAll: (): readonly T[] => {
       const all = [...items.keys()]
       items.clear()
       return all
     },
-    /** Takes the due items. */
     take: (): readonly T[] => {
       const now = performance.now()
       const due = [...items].filter((entry) => entry[1].due <= now).map(([item]) => item)
@@ -290,7 +285,6 @@ export function createSchedule<T extends object>() {
       }
       wakeAt = 0
     },
-    /** Ends a running call of `idle`. */
     wake: event.set,
   }
 }
@@ -351,7 +345,6 @@ interface RoundsOptions<T> {
 
 const sliceMs = 10
 
-/** Creates rounds, which scan the directories in time slices. */
 export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
@@ -362,7 +355,6 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
     get due() {
       return due
     },
-    /** Continues a round for one time slice, or begins one. */
     go: async (): Promise<void> => {
       if (round === undefined) {
         begun()
@@ -396,7 +388,6 @@ export type PendingChanges = ReturnType<typeof createPendingChanges>
 /** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000
 
-/** Queue of changes that were not sent yet. */
 export function createPendingChanges() {
   let changes = new Map<string, Change>()
   let all = false
@@ -435,7 +426,6 @@ export function createPendingChanges() {
       all ||= path === undefined || changes.size > maxPaths
       if (all) changes.clear()
     },
-    /** Ends the batches: normally, or with an error. */
     end: (error?: unknown): void => {
       end ??= error === undefined ? {} : { error }
       event.set()
@@ -477,15 +467,12 @@ export function createUpdateCollector() {
   const paths = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
-    /** Records that a directory is watched from now on, or may have changed. */
     touch: (identity: string) => void dues.set(identity, true),
-    /** Records that a directory is not watched any more. */
     lose: (identity: string): void => {
       // The main thread needs no update about a directory that it does not know.
       if (paths.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
-    /** Returns what was recorded since the last call. */
     take: (): DirectoryUpdates => {
       const entries = [...dues]
       dues.clear()
@@ -582,13 +569,11 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly portable: boolean
   /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly reconcile: number
-  /** Maximum number of directories with a file system watch. */
   readonly watches: number
   /** Whether one watch of the system covers the whole root. */
   readonly recursive: boolean
 }
 
-/** Message that begins a watch. */
 export interface WatchStart {
   readonly options: WatchOptions
   /** Carries {@link WatchRequest}s to the thread. Closing the port ends the watch. */
@@ -611,14 +596,12 @@ export type WatchThreadMessage =
 interface Thread {
   readonly worker: Worker
   users: number
-  /** Error that ended the thread, if it failed. */
   failure: unknown
 }
 
 /** Time that the thread outlives its last user, in milliseconds. */
 const lingerMs = 2000
 
-/** The watch thread, which the mounts of the process share. */
 let thread: Thread | undefined
 
 /**
