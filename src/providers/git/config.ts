@@ -11,7 +11,6 @@ import {
 import { filesShape } from '../files/config.ts'
 import { defineSourceSchema } from '../source.ts'
 
-/** The options of mounts of `git`, besides those of every mount of documents (`documentsShape`). */
 const gitShape = {
   repository: text.describe(
     'A working tree, a bare repository or a .git folder. A relative path starts at the configuration file; "~/" is the home folder.',

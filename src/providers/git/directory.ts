@@ -133,7 +133,6 @@ export async function statEntry(folder: Folder, name: string): Promise<BigIntSta
   }
 }
 
-/** Reads the entries of a directory with their types. */
 export async function readDirectoryEntries(folder: Folder): Promise<readonly Dirent[]> {
   const entries: Dirent[] = []
   // Read in chunks: creating all entries of a huge directory at once would block the event loop.
@@ -190,7 +189,6 @@ export async function statPath(path: string): Promise<Stats | undefined> {
   }
 }
 
-/** The directories of a repository, held open. */
 export interface OpenRepositoryFolders {
   /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
@@ -223,7 +221,7 @@ export async function openFolderKeeper(location: RepositoryFolders) {
       }
       const before = anchors
       anchors = next
-      // Calls that still read through the old directories end within this time.
+      // Calls may still read through the old directories.
       setTimeout(() => closeAnchors(before), 60_000).unref()
       return anchors
     },
@@ -287,7 +285,6 @@ function gone(): ResourceError {
   return unavailable('The repository no longer exists: it has no objects or no refs.')
 }
 
-/** Returns the error for a symbolic link, or another kind of file, in place of a part of the repository. */
 export function symbolicLinkError(name: string): ResourceError {
   return unavailable(`The repository has a symbolic link, or a file of the wrong kind, in place of its ${name}.`)
 }
@@ -300,7 +297,7 @@ export interface RepositoryFolders {
   readonly commonDir: string
   /** Directory of the checked-out files; undefined for a bare repository, and when the operator named a `.git` directory itself. */
   readonly workTree?: string
-  /** The folders that the repository may consist of: nothing outside of them is read. */
+  /** The folders that the repository may consist of. */
   readonly roots: readonly string[]
 }
 
@@ -309,7 +306,6 @@ type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
-/** The path of a repository, and its limits. */
 export interface RepositoryPlace {
   /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
@@ -397,7 +393,6 @@ async function withCommonDir(start: Start, target: string, fault: CreateError): 
   }
 }
 
-/** Returns the real path of the git directory that a file leads to. */
 async function realTarget(target: string, file: string, fault: CreateError): Promise<string> {
   try {
     return await realpath(target)
@@ -436,8 +431,9 @@ function isInside(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
 }
 
-/** Maximum number and depth of object directories, the same depth as git's. */
+/** Maximum number of object directories. */
 const maxStores = 32
+/** Maximum depth of the object directories that are borrowed from, the same as git's. */
 const maxDepth = 5
 const maxAlternatesBytes = 64 * 1024
 
@@ -493,7 +489,7 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   }
 }
 
-/** Returns the error for symbolic links in place of packs or object directories, which would lead to objects elsewhere. */
+/** Returns the error for symbolic links in place of packs or object directories. */
 export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
@@ -510,16 +506,16 @@ function sentence(error: unknown): string {
 /** Names of the check-out settings that are taken over. `plain` has their accepted values. */
 const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|checkstat|trustctime)$/
 
-/** The settings taken from the configuration of a repository. git never sees any other setting of it. */
+/** The settings taken from the configuration of a repository. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
   /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */
   readonly refStorage: string
-  /** Whether objects may be missing, for a later fetch (which never happens here). */
+  /** Whether objects may be missing, for a later fetch. */
   readonly partial: boolean
   /** `core.worktree`, as written. */
   readonly workTree?: string
-  /** Check-out settings, as lines for the provider's own configuration: needed to compare the files. */
+  /** Check-out settings, as lines for the provider's own configuration. */
   readonly checkout: readonly string[]
 }
 

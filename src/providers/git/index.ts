@@ -33,14 +33,14 @@ const restartIntervalMs = 1000
 const attempts = 10
 
 /**
- * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and the
- * state of the working tree as text.
+ * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and the state
+ * of the working tree as text.
  *
- * It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref or commit lists its files. A file's
- * version is its object id; content under a full commit id never changes.
+ * It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref or commit lists its files. A file's version is
+ * its object id.
  *
- * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. Answers are at
- * most one second behind the repository, or ten with very many refs. See docs/providers/git.md.
+ * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. See
+ * docs/providers/git.md.
  *
  * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */
@@ -49,7 +49,7 @@ export async function git(options: GitOptions): Promise<Provider> {
   return createGit(options, {})
 }
 
-/** Does the same as {@link git}, with additional options for tests: see {@link maxAgeMs} and {@link datesTimeoutMs}. */
+/** Does the same as {@link git}, with additional options for tests. */
 export async function createGit(
   options: GitOptions,
   tuning: {
@@ -191,7 +191,6 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
       try {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
-        // The repository was replaced meanwhile.
         if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly. Try again later.')
         table = await refs.table(performance.now())
       } catch (error) {
@@ -210,14 +209,13 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
   }
 }
 
-/** Returns a commit with the file at the rest of its path. */
 async function locate(at: Awaited<ReturnType<CommitResolver['find']>>, trees: Repository['trees']) {
   const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
   if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
   return { at, entry }
 }
 
-/** URI templates besides the listed resources. Names of refs may contain slashes, hence `{+ref}`. */
+/** Names of refs may contain slashes, hence `{+ref}`. */
 const templates: readonly Template[] = [
   {
     template: '{+ref}/{+path}',

@@ -7,7 +7,6 @@ import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/place.ts'
 import { spawnLimited } from '../program.ts'
 
-/** Options of one process of git. */
 interface Launch {
   /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
@@ -24,10 +23,10 @@ interface Launch {
   readonly quiet?: boolean
 }
 
-/** The output of a process. `cut`: the output was longer than the limit, and the process was ended. */
 interface Output {
   readonly bytes: Buffer
   readonly code: number
+  /** Whether the process was ended before the end of its output. */
   readonly cut: boolean
 }
 
@@ -121,10 +120,9 @@ export function createLauncher(options: LauncherOptions) {
       return { bytes: Buffer.concat(chunks), code, cut }
     },
     /** Starts git for a dialogue over its pipes; the caller ends it. */
-    // Not in its own group: a group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and
-    // answers then take four times as long. cat-file starts no processes, and ends with its input.
+    // Not in its own group: a group comes with a session, which Linux schedules separately, so that alternating questions and answers take longer on
+    // a busy machine. cat-file starts no processes, and ends with its input.
     start: (args: readonly string[]): ChildProcess => begin(args, false, childLimits.gitObjects(options.maxBytes)),
-    /** Ends every process. */
     close: (): void => {
       for (const child of own) endProcess(child)
     },

@@ -38,8 +38,8 @@ interface GitDirectory {
   readonly names?: NameNode
 }
 
-/** A direct child of a directory. `key` is its name; a directory's key ends in `/`. */
 interface GitItem {
+  /** The name; that of a directory ends in `/`. */
   readonly key: string
   /** A directory of names, or a ref. */
   readonly node?: NameNode
@@ -47,7 +47,7 @@ interface GitItem {
   readonly page?: Entry
 }
 
-/** The children of a directory, in path order. Items are created on demand: a directory can have a million. */
+/** The children of a directory, in path order. Items are created on demand. */
 interface GitItems {
   readonly length: number
   /** Returns the key of an item; empty when the index is out of range. */
@@ -57,7 +57,6 @@ interface GitItems {
 
 type GitDirectories = ReturnType<typeof createGitDirectories>
 
-/** Finds the directories of the provider, which hold files of a commit, names of refs, or both, and lists their items. */
 export function createGitDirectories(
   commits: CommitResolver,
   trees: TreeReader,
@@ -65,7 +64,6 @@ export function createGitDirectories(
 ) {
   const rootOf = (commit: string): TreeDirectory => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
-  /** Returns the directory of a ref, or of a prefix of ref names. */
   const directoryOf = async (node: NameNode): Promise<GitDirectory> => {
     const commit = node.ref === undefined ? undefined : await commits.at(node.ref)
     return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
@@ -120,7 +118,6 @@ export function createGitDirectories(
   }
 }
 
-/** Returns a short list of items, in path order. */
 function itemsIn(items: readonly GitItem[]): GitItems {
   return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
 }
@@ -206,7 +203,6 @@ interface ListerOptions {
   readonly pages: (table: RefTable) => readonly Entry[]
 }
 
-/** A directory that is being listed. */
 interface Frame {
   /** Path of the directory: empty, or ending in `/`. */
   readonly path: string
@@ -218,7 +214,7 @@ interface Frame {
   readonly after: string
 }
 
-/** Number of files in the first and in the largest group to describe. Groups grow, because the caller may want only the first file. */
+/** Number of items in the first group to describe, and in the largest. */
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
@@ -231,7 +227,6 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
     return { path, entered, items, index: enters ? index - 1 : index, after }
   }
 
-  /** Returns the items of the root: `HEAD` as a directory, and the pages. */
   const rootItems = (table: RefTable): GitItems =>
     itemsIn([
       ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
@@ -304,7 +299,6 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
   }
 }
 
-/** Returns the entry of a file, a link or a submodule. */
 export async function describeFile(
   objects: ObjectDatabase,
   path: string,
@@ -345,7 +339,6 @@ function groupAt(items: GitItems, first: number, size: number): readonly GitItem
   return group
 }
 
-/** Binary search for the first item after a path. Returns its index. */
 function indexAfter(items: GitItems, path: string): number {
   return firstIndex(0, items.length, (index) => comparePaths(items.keyAt(index), path) > 0)
 }
@@ -363,7 +356,6 @@ export function createCompleter(
   directories: GitDirectories,
   onEntries?: (entries: number) => void,
 ) {
-  /** Cache of the latest commits, by the id of the newest one. */
   const logs = createLruCache<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
@@ -451,7 +443,6 @@ function offers(text: string): { take(value: string): void; completion(): Comple
   }
 }
 
-/** Returns the values that begin with the typed text, in any letter case. */
 function chosen(values: readonly string[], typed: string): Completion {
   return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }
@@ -462,8 +453,9 @@ function byFrequency(values: readonly string[]): readonly string[] {
   return [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value)
 }
 
-/** A file that a commit wrote. `time` is the commit time, in milliseconds since 1970. */
+/** A file that a commit wrote. */
 interface FileChange {
+  /** Commit time, in milliseconds since 1970. */
   readonly time: number
   /** The id of the new content. */
   readonly oid: string
@@ -540,7 +532,6 @@ function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) =>
 /** The times when the files at a commit were last written, by their {@link dateKey}, in milliseconds since 1970. Files without a known date are missing. */
 type FileDates = Pick<PathMap<number>, 'get' | 'size'>
 
-/** Returns the key of the date of a file: the id of its content, and its path. */
 export function dateKey(oid: string, path: string): string {
   return `${oid}/${path}`
 }
@@ -548,12 +539,12 @@ export function dateKey(oid: string, path: string): string {
 /** Returns the dates of the files at a commit: for each the time of the newest commit that gave it the content that it has there. */
 type DatesOf = (commit: string) => Promise<FileDates>
 
-/** Maximum number of files at a commit that get a date, and of cached dates over all commits. Those of the last commit are always cached. */
+/** Maximum number of files of a commit that get a date, and of cached dates. */
 const maxDates = 500_000
 
 /**
- * Finds the dates of all files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk goes
- * back only to that one.
+ * Finds the dates of the files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk goes back
+ * only to that one.
  *
  * @param maxCommits Maximum number of commits to examine. A file that none of them wrote has no date.
  * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
@@ -635,12 +626,11 @@ export function createDateFinder(
 type PathMap<V> = ReturnType<typeof createPathMap<V>>
 
 const maxParts = 256
-/** Maximum number of paths in a single map. */
 const maxUndivided = 16_384
 
 /**
- * Creates a map of paths that does not block the event loop for long as it grows: it is split into several maps. A single map of a million keys
- * is rehashed in one step when it is full, which takes 80 ms.
+ * Creates a map of paths that is split into several maps when it grows: a single map of a million keys is rehashed in one step, which blocks the
+ * event loop.
  */
 function createPathMap<V>() {
   let maps: readonly Map<string, V>[] = [new Map()]
@@ -673,7 +663,7 @@ function createPathMap<V>() {
   }
 }
 
-/** Hashes the last characters, because the first ones are often the same. Not negative. */
+/** Hashes the last characters, because the first ones are often the same. */
 function hash(path: string): number {
   let value = 0
   for (let i = Math.max(0, path.length - 32); i < path.length; i++) value = (value * 31 + path.charCodeAt(i)) | 0
@@ -681,9 +671,7 @@ function hash(path: string): number {
 }
 
 interface ActivityOptions {
-  /** Path of the repository, as in the provider's options. */
   readonly repository: string
-  /** As in the provider's options. */
   readonly within?: FolderBounds
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
@@ -694,8 +682,8 @@ interface ActivityOptions {
 }
 
 /**
- * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. As with the provider, nothing
- * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
+ * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. Returns undefined when git, a
+ * repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
   const { maxCommits = 1000, timeoutMs = 3000, log, repository, within } = options

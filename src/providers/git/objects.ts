@@ -41,7 +41,7 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
   let headSince = 0
   let unsent = ''
 
-  /** Writes the requests of one turn of the event loop together: each write is a system call. */
+  /** Writes the requests of one turn of the event loop together. */
   const send = () => {
     if (unsent !== '') child?.stdin?.write(unsent)
     unsent = ''
@@ -259,11 +259,12 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   }
 }
 
-/** The answer of git for one object. `bytes` is undefined when only the metadata was requested, or when the object is over the limit. */
+/** The answer of git for one object. */
 export interface BatchObject {
   readonly oid: string
   readonly type: string
   readonly size: number
+  /** Undefined when only the metadata was requested, or when the object is over the limit. */
   readonly bytes?: Buffer
 }
 
@@ -273,7 +274,7 @@ export type ObjectFormat = 'sha1' | 'sha256'
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests, unless the others are busy for longer. */
 const busyTimeoutMs = 60
-/** Maximum number of cached types and sizes. `maxKeptBytes` bounds the cached bytes of small contents. */
+/** Maximum number of cached types and sizes. */
 const maxFacts = 50_000
 /** Number of bytes that are hashed between two checks whether to yield to the event loop. */
 const hashPieceBytes = 1024 * 1024
@@ -281,7 +282,7 @@ const maxTooMuch = 1000
 const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
-/** Creates the reader of the objects of the repository, by full id. Every call has a time-out of its own. */
+/** Creates the reader of the objects of the repository. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
@@ -322,10 +323,10 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
     },
     /**
      * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
-     * contents are cached for a while, because more ranges will be read.
+     * contents are cached.
      *
-     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object,
-     * `too-large` when git needs more memory for the object than it may use.
+     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object, `too-large`
+     * when git needs more memory for the object than it may use.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = contentCache.get(name)
@@ -362,7 +363,6 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
 
 export type ObjectDatabase = ReturnType<typeof createObjectDatabase>
 
-/** Returns the error for a missing object: see {@link isMissingObjectError}. */
 export function missingObjectError(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingObjectFault })
 }
@@ -393,8 +393,7 @@ interface Columns {
 }
 
 /**
- * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand: a million objects would
- * burden the garbage collector.
+ * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand.
  *
  * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
  * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
@@ -550,7 +549,6 @@ function isServed(bytes: Buffer, start: number, end: number): boolean {
   return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
 }
 
-/** The kind of a tree entry: a file, a directory, a symbolic link, or the commit of a submodule. */
 type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
 
 export interface TreeEntry {
@@ -559,7 +557,6 @@ export interface TreeEntry {
   readonly oid: string
 }
 
-/** One directory, as git stores it. */
 export interface GitTree {
   readonly oid: string
   /** Number of entries, which are in path order, without duplicates. */
@@ -573,15 +570,14 @@ export interface GitTree {
   indexOf(name: string, isDirectory: boolean): number
 }
 
-/** Maximum size of a tree, in bytes (about a million names). */
+/** Maximum size of a tree, in bytes. */
 const maxTreeBytes = 64 * 1024 * 1024
-/**
- * Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. The newest tree is always cached.
- */
+/** Maximum total size of the cached trees, in bytes. */
 const maxRememberedBytes = 64 * 1024 * 1024
 const maxRememberedNames = 10_000
-/** Maximum depth, and maximum length of a path below a commit (in UTF-16 units), that is served. */
+/** Maximum depth of a served path below a commit. */
 const maxDepth = 256
+/** Maximum length of a served path below a commit, in UTF-16 code units. */
 const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
@@ -589,7 +585,6 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
   /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createLruCache<string>(maxRememberedNames)
 
-  /** Single-flight: many concurrent calls read the same few trees. */
   const loading = new Map<string, Promise<GitTree>>()
 
   const load = async (name: string): Promise<GitTree> => {
@@ -630,7 +625,6 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
 
 export type TreeReader = ReturnType<typeof createTreeReader>
 
-/** Whether a path below a commit is too long or too deep to be served. */
 export function isTooDeep(path: string): boolean {
   return path.length > maxPath || path.split('/').length > maxDepth
 }
@@ -641,7 +635,6 @@ function ownBytes(object: BatchObject): Buffer {
   return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
-/** Returns the entry with a name, directory or not; undefined if there is none. */
 function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
   const index = tree.indexOf(name, false)
   return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)

@@ -2,7 +2,6 @@ import { defined } from '../../core/kit/object.ts'
 import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Opens the history of a repository, whose files are documents. */
 export const open: OpenSource<typeof source> = async (mountOptions, context) => {
   const { log, documents } = context
   const { git } = await import('./index.ts')

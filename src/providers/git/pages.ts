@@ -54,7 +54,6 @@ export function wholeLines({ bytes, cut }: { readonly bytes: Buffer; readonly cu
   return (cut ? bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1) : bytes).toString('utf8')
 }
 
-/** Decodes lines of a file in their detected encoding. */
 function decodeLines(bytes: Uint8Array): string {
   return decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
 }
@@ -64,7 +63,6 @@ export function cutMark(what: string): string {
   return `[cut: ${what}]`
 }
 
-/** The generated text of a resource. */
 export interface TextPage {
   readonly text: string
   readonly cut: boolean
@@ -85,7 +83,7 @@ export function textPageContent({ text, cut, version, immutable }: TextPage): Co
 }
 
 interface DifferenceQuery {
-  /** Ids of commits or trees. */
+  /** Id of a commit or tree. */
   readonly from: string
   readonly to: string
   /** The only file or directory to compare. */
@@ -106,8 +104,9 @@ interface FileChange {
   readonly before?: string
 }
 
-/** Maximum length of a patch, in bytes, and maximum number of files that are named. */
+/** Maximum length of a patch, in bytes. */
 const maxPatchBytes = 256 * 1024
+/** Maximum number of changed files that are named. */
 const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 
@@ -294,16 +293,16 @@ function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boole
   return `${shortId(oid)} ${date} ${escapeLine(facts.get('author') ?? '', 100)}${subject}`
 }
 
-/** Parameters of a log. Times are in seconds since 1970. */
 interface LogQuery {
   readonly path?: string
+  /** Seconds since 1970. */
   readonly since?: number
+  /** Seconds since 1970. */
   readonly until?: number
   readonly author?: string
   readonly limit: number
 }
 
-/** One commit of a log. */
 export interface LogLine {
   readonly oid: string
   /** Commit time (ISO 8601, with the committer's time zone). */
@@ -448,13 +447,11 @@ export function parseTime(name: string, text: string, now: number): number {
   )
 }
 
-/** Maximum number of branches or tags listed. */
 const maxShown = 1000
 const maxRefPageBytes = 8 * 1024 * 1024
 /** Exit code of git after a fatal error. */
 const gitFailed = 128
 
-/** Maximum number of refs with a missing object that are named. */
 const maxNamedMissing = 20
 
 /**
@@ -636,7 +633,7 @@ async function isThere(workTree: Folder, path: string): Promise<boolean> {
   return stats !== undefined
 }
 
-/** One path of `git status`: a letter for the index, and one for the working tree. */
+/** One path of `git status`, with the letters of its short format. */
 interface StatusLine {
   readonly staged: string
   readonly unstaged: string
@@ -672,7 +669,6 @@ function parseStatus(text: string): readonly StatusLine[] {
   return lines
 }
 
-/** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
 function formatStatus(lines: readonly StatusLine[], isStatusCut: boolean, table: RefTable): TextPage {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>
@@ -844,7 +840,6 @@ function adviseDiff(from: string, to: string): string {
   return `see one file with diff/${shortId(from)}/${shortId(to)}?path=PATH`
 }
 
-/** Writes the difference of two commits, or of one path in them. */
 async function writeDifference(
   { launcher, settings }: Repository,
   { from, to }: { readonly from: NamedCommit; readonly to: NamedCommit },
@@ -898,7 +893,6 @@ const emptyTree: Readonly<Record<ObjectFormat, string>> = {
   sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
 }
 
-/** Maximum length of a commit message, in bytes. */
 const maxMessageBytes = 64 * 1024
 
 /**

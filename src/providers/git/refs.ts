@@ -13,10 +13,7 @@ import { missingObjectError, type ObjectDatabase } from './objects.ts'
 /** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
 
-/**
- * A list of refs, in the bytes that git wrote: a million refs are two buffers instead of millions of objects for the garbage collector. Sorted
- * by the bytes of `name/`, so that the refs below a directory of names are one range.
- */
+/** A list of refs, in the bytes that git wrote. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range. */
 export interface RefList {
   readonly length: number
   /** Lines of {@link refFormat}, of these refs and of others. */
@@ -33,16 +30,16 @@ export interface IndexRange {
   readonly end: number
 }
 
-/** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
 interface Ref {
   /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
+  /** The id of the object of the ref, which need not be a commit. */
   readonly oid: string
 }
 
 const [lineFeed, star, slash] = [0x0a, 0x2a, 0x2f]
 const maxRefs = 1_000_000
-/** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
+/** Maximum length of a ref name, in bytes: longer refs are left out. */
 export const maxNameBytes = 4096
 
 /** Returns the offset of the name of a ref, which a slash and a line feed follow. */
@@ -55,7 +52,6 @@ export function refNameAt(list: RefList, index: number): string {
   return list.bytes.toString('utf8', start, list.bytes.indexOf(lineFeed, start) - 1)
 }
 
-/** Returns the id of a ref in hexadecimal digits. */
 export function refIdAt({ bytes, starts, idLength }: RefList, index: number): string {
   return bytes.toString('latin1', starts[index], (starts[index] ?? 0) + idLength)
 }
@@ -114,13 +110,11 @@ export function compareRefs(a: RefList, i: number, b: RefList, j: number): numbe
   }
 }
 
-/** Whether two refs have the same object id. */
 export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean {
   const [from, start] = [a.starts[i] ?? 0, b.starts[j] ?? 0]
   return a.idLength === b.idLength && a.bytes.compare(b.bytes, start, start + b.idLength, from, from + a.idLength) === 0
 }
 
-/** Whether a ref of the list has the object id. Compares the ids in time slices. */
 async function holdsId(
   { bytes, starts, idLength, length }: RefList,
   oid: string,
@@ -194,7 +188,6 @@ function childEnd(list: RefList, index: number, prefixLength: number): number {
   return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
 }
 
-/** Whether a ref of this name can be served: valid in git, and valid as a path. */
 function isServable(name: string): boolean {
   return isRefName(name) && isPath(name)
 }
@@ -372,12 +365,11 @@ export function shortName(name: string): string | undefined {
   return short === undefined || isTaken(short.split('/', 1)[0] ?? '') ? undefined : short
 }
 
-/** Whether a first segment has another meaning than the name of a branch or tag. */
 function isTaken(first: string): boolean {
   return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
 }
 
-/** Snapshot of all served refs. */
+/** Snapshot of the served refs. */
 export interface RefTable {
   readonly refs: RefList
   /** The commit of `HEAD`; undefined when it is not served, or has no commit yet. */
@@ -408,7 +400,6 @@ export interface RefsOptions {
   readonly idLength: number
 }
 
-/** The state of a repository besides its refs. */
 interface Refreshed {
   /** Refs, and directories of refs, that are not served. */
   readonly leftOut: readonly string[]
@@ -416,7 +407,6 @@ interface Refreshed {
   readonly shallow: ReadonlySet<string>
 }
 
-/** Maximum size of the list of refs, in bytes. */
 const maxListBytes = 256 * 1024 * 1024
 
 /** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer in proportion, up to ten times. */
@@ -428,7 +418,6 @@ export function createRefs(options: RefsOptions) {
   let cachedRefs: { readonly since: number; readonly table: Promise<RefTable> } | undefined
   let last: RefTable | undefined
 
-  /** Asks git for the refs, the branch of `HEAD` and its commit. */
   const ask = async () => {
     const signal = new AbortController().signal
     const { bytes, cut } = await launcher.run({
@@ -462,7 +451,7 @@ export function createRefs(options: RefsOptions) {
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
     const branch = isBranch ? name : undefined
     const isServed = serves('HEAD') || (branch !== undefined && serves(branch))
-    // A HEAD that refers to something else than a served branch counts as being on no commit. A detached HEAD refers to no name.
+    // A HEAD that names something else than a valid branch counts as being on no commit. A detached HEAD keeps its commit.
     const headOid = isServed && (name === undefined || isBranch) ? oid : undefined
     const hash = createHash('sha256').update(JSON.stringify([name ?? null, oid ?? null, leftOut, ...shallow]))
     await hashInParts(hash, bytes, slices)
@@ -549,7 +538,6 @@ export interface CommitResolver {
 const fewestDigits = 7
 const maxCandidates = 64
 
-/** Creates the resolver of names of commits. Whether a commit is reachable is cached. */
 export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
   /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
   const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
@@ -577,7 +565,6 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return answer
   }
 
-  /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
   const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
     let yes: boolean | undefined = await isTip(commit)
     if (!yes) yes = await isBehind(commit, tips())
@@ -608,7 +595,6 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return code === 0 ? bytes.length === 0 : undefined
   }
 
-  /** Finds a commit by its id or an abbreviation. */
   const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
     if (digits.length === idLength) {
       const object = await objects.info(digits)

@@ -54,8 +54,8 @@ export interface GitOptions extends RepositoryPlace {
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
-   * the system does not report. Default 30,000, at least 100, at most a day.
+   * Interval at which refs and the working tree are compared with their last known state, in milliseconds, to find changes that the system does not
+   * report. Default 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
@@ -63,7 +63,6 @@ export interface GitOptions extends RepositoryPlace {
   readonly log?: Log
 }
 
-/** The options with their defaults. */
 export interface GitSettings
   extends Required<Omit<GitOptions, 'refs' | 'within'>>,
     Pick<GitOptions, 'within'>,
@@ -133,7 +132,7 @@ const maxShallowBytes = 16 * 1024 * 1024
 const maxDepth = 64
 /** Age below which a directory may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
-/** Time after which a directory that was replaced is closed: processes that read it have ended by then. */
+/** Time after which a directory that was replaced is closed, in milliseconds: processes may still read it. */
 const closeAfterMs = 60_000
 
 /** Folders to remove when this process exits without closing their provider. */
@@ -163,7 +162,6 @@ async function createMirror() {
     folder,
     /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
     refsDir,
-    /** Returns the git directory for git to use. */
     gitDir: () => gitDir,
     /** Creates both git directories anew. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
     create: async (config: string, isLinked: boolean): Promise<void> => {
@@ -184,7 +182,6 @@ async function createMirror() {
       await writeFile(join(gitDir, 'commondir'), '../..\n')
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
-    /** Updates the copies and links. */
     update: (anchors: OpenRepositoryFolders, layout: Wanted): Promise<Seen> => updater.update(anchors, layout),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
@@ -225,7 +222,6 @@ interface Wanted {
   readonly idLength: number
 }
 
-/** Creates the updater of the mirror, for its git directory and common directory. */
 function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   const findLinks = createLinkFinder()
   /** Names in the mirror of the object directories of the repository, by the identity of these directories. */
@@ -337,7 +333,6 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
       const hasOtherPacks = await linkObjects(anchors.commonDir, roots)
       return { leftOut, shallow, hasOtherPacks }
     },
-    /** Returns the paths of the object directories. */
     stores: (): readonly string[] =>
       [...stores.values()].map((name) => (isLinux ? join(commonDir, name) : (links.heldAt(name)?.path ?? ''))),
   }
@@ -446,7 +441,6 @@ function createLinks(root: string) {
     keep: (prefix: string, names: ReadonlySet<string>): void => {
       for (const name of [...targets.keys()]) if (name.startsWith(prefix) && !names.has(name)) forget(name)
     },
-    /** Forgets everything, and closes the directories. */
     reset: (): void => {
       for (const folder of [...folders.values(), ...retired]) folder.close()
       folders.clear()
@@ -524,11 +518,9 @@ async function readEntryText(folder: Folder, name: string, limit: number): Promi
   }
 }
 
-/** An open repository, with the objects that read it. */
 export interface Repository {
   readonly settings: GitSettings
   readonly location: RepositoryFolders
-  /** The directories of the repository, held open. */
   readonly anchors: FolderKeeper
   readonly config: RepositoryConfig
   readonly mirror: Mirror
@@ -642,12 +634,11 @@ async function loadRepository(
   return { ...connected, settings, objects, trees, refs, shallow: () => shallow }
 }
 
-/** Whether a ref name equals another one or is its parent. */
 export function isSameOrParent(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }
 
-/** Minimum size of a file that git does not hold in memory or compare line by line, in bytes. */
+/** Lower bound of git's setting `core.bigFileThreshold`, in bytes. */
 const leastLargeBytes = 1024 * 1024
 
 /** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
@@ -671,7 +662,7 @@ function configOf(
   return section('core', core) + section('extensions', extensions)
 }
 
-/** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
+/** Warns if another user owns the repository. */
 async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
@@ -681,7 +672,7 @@ async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSetting
 
 type Version = readonly [major: number, minor: number]
 
-/** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
+/** The oldest git with the features used here, such as `GIT_CONFIG_GLOBAL` (2.32). */
 const oldest: Version = [2, 32]
 
 /** The oldest git that reads each format of refs. */

@@ -17,10 +17,9 @@ import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, type RefTable, refIdAt, refNameAt, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
 
-/** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
 
-/** Names in a git directory whose changes affect the refs. git replaces the files among them as a whole, which raises an event here. */
+/** Names in a git directory whose changes affect the refs. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
@@ -65,7 +64,7 @@ export function createWatchedDirectories(
   }
 
   return {
-    /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
+    /** Watches the directories that exist now, and drops the watches of deleted ones. */
     follow: async (): Promise<void> => {
       const doubts = doubtful
       doubtful = new Set()
@@ -125,10 +124,12 @@ async function directoriesIn(directory: Folder): Promise<readonly string[]> {
 
 type ChangedFiles = ReturnType<typeof createChangedFiles>
 
-/** The names of a ref, with its old and new object id; undefined if the ref was created or deleted. */
+/** A ref that has moved, was created or was deleted. */
 interface Moved {
   readonly names: readonly string[]
+  /** The old object id; undefined if the ref was created. */
   readonly from: string | undefined
+  /** The new object id; undefined if the ref was deleted. */
   readonly to: string | undefined
 }
 
@@ -243,7 +244,7 @@ function pagesBetween(before: RefTable, after: RefTable, moves: readonly Moved[]
 const sameIntervalMs = 1000
 /** Maximum time that a watch waits for the state of the working tree before it is armed, in milliseconds. */
 const statusTimeoutMs = 2000
-/** Maximum number of ref directories watched at once. */
+/** Maximum number of watched directories. */
 const maxHandles = 4096
 
 /** A part of the repository that is compared on schedule. */
@@ -260,8 +261,8 @@ interface RefState {
 export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<string>
 
 /**
- * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current state
- * is compared with the known one. A change is notified only once answers include it.
+ * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current state is
+ * compared with the known one.
  *
  * @param closing Ends all watches.
  */
@@ -270,7 +271,6 @@ export function createRepositoryWatch(
   readStatus: ReadStatus,
   closing: AbortSignal,
 ): Required<Pick<Provider, 'watch' | 'catchUp' | 'degraded'>> {
-  /** Functions that return the degradation of each running watch. */
   const running = new Set<() => Degradation | undefined>()
   const looks = new Set<() => Promise<boolean>>()
   return {
@@ -330,7 +330,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
 
   const lookAtStatus = () => readStatusPage(refState.table, readStatus, signal)
 
-  /** Compares the refs, and notifies of changes. Returns `false` if nothing can have changed. */
+  /** Compares the refs, and notifies of changes. Returns `false` if nothing has changed. */
   const compareRefs = async (): Promise<boolean> => {
     try {
       const now = await look()
