@@ -81,9 +81,7 @@ interface IgnoreFilesOptions {
   readonly servesPrivate: (path: string) => boolean
 }
 
-/** Creates readers of the beginnings of files. Their texts have one character per byte. */
 function createStartReader(places: RootAccess, pool: Pool, log: Log) {
-  /** Returns `''` for anything but a regular file. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
     try {
@@ -266,7 +264,6 @@ const maxAgeMs = 1000
 interface RuleFile {
   /** The absolute path; empty for a file below the root, which is opened from its directory. */
   readonly at: string
-  /** The path that is shown to the operator. */
   readonly shown: string
   readonly kind: IgnoreKind
   readonly base: string
@@ -288,7 +285,6 @@ interface LoadedRules {
   readonly rules: Ignores | undefined
 }
 
-/** The answers of git about a repository, and the state of its files for which they hold. */
 interface AskedGit {
   readonly state: string
   readonly time: number

@@ -15,7 +15,6 @@ interface Dialect {
 const slash = 0x2f
 const special = /[*?[\\]/
 
-/** Returns the length of the literal prefix of a pattern, in bytes. */
 export function literalPrefixLength(pattern: string): number {
   const at = pattern.search(special)
   return at === -1 ? pattern.length : at
@@ -73,7 +72,6 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
   return [...steps, 'exact']
 }
 
-/** Step that matches nothing, for malformed patterns. */
 const never: GlobStep = { negated: false, ranges: [] }
 
 type CharacterRange = readonly [number, number]
@@ -102,7 +100,6 @@ function readClass(pattern: string, start: number, ignoreCase: boolean) {
   const negated = pattern[start] === '!' || pattern[start] === '^'
   const opening = start + (negated ? 1 : 0)
   const ranges: CharacterRange[] = []
-  /** The previous byte, which may start a range. */
   let previous: number | undefined
   let at = opening
   for (; at === opening || pattern[at] !== ']'; at++) {
@@ -205,7 +202,6 @@ interface IgnoreRule {
 }
 
 interface WildRule extends IgnoreRule {
-  /** Whether the pattern is compared with the base name instead of the path. */
   readonly name: boolean
   readonly start: string
   readonly steps: readonly GlobStep[]
@@ -261,7 +257,6 @@ export function compileIgnores(
   const lengths = [...new Set(endings.keys().map((ending) => ending.length))]
   wild.reverse()
 
-  /** Returns the last rule that matches a path. */
   const find = (path: string): IgnoreRule | undefined => {
     const isDirectory = path.endsWith('/')
     const whole = fold(toBinaryString(isDirectory ? path.slice(0, -1) : path))
@@ -390,7 +385,6 @@ function later(a: IgnoreRule | undefined, b: IgnoreRule | undefined): IgnoreRule
   return a === undefined || (b !== undefined && b.order > a.order) ? b : a
 }
 
-/** Hash table of rules by text. Among rules with the same text only the last can decide. */
 function createTable() {
   const all = new Map<string, IgnoreRule>()
   const directories = new Map<string, IgnoreRule>()

@@ -150,7 +150,6 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return entries
   }
 
-  /** Returns the entry of a file, and closes its position. */
   const describe = async ({ place, aliases }: OpenedEntry, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
@@ -265,7 +264,6 @@ interface ListerOptions extends EntryBuilderOptions {
 interface Frame {
   readonly position: OpenedEntry
   readonly names: DirectoryNames
-  /** Index of the next name. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
@@ -423,7 +421,6 @@ function childPath({ position }: Frame, name: string): string {
   return `${position.aliases[0].path}${name}`
 }
 
-/** Advances over the next files, up to a directory, and returns the indices of those to examine. */
 function takeGroup(frame: Frame, size: number, skim: ListQuery['skim']): readonly number[] {
   const { names } = frame.names
   const group: number[] = []

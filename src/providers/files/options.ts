@@ -143,7 +143,6 @@ function magic(head: Uint8Array): string | undefined {
 
 /** Metadata for the files that match. When several rules match a file, the last rule that sets a field decides it. */
 export interface FileRule extends Description {
-  /** One or more globs of paths. */
   readonly match: string | readonly string[]
   /** `heading`: the first Markdown heading in the file. Any other text is the title itself. */
   readonly title?: 'heading' | (string & {})

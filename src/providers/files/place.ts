@@ -385,7 +385,6 @@ export const settledMs = 3000
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
-  /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const directory = local ? directories.get(stats.ino) : undefined
     return directory !== undefined && directory.stats.dev === stats.dev && hasSameStamp(directory.stats, stats)
@@ -410,7 +409,6 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
 
 interface Bytes {
   readonly bytes: Buffer
-  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly stats: BigIntStats
@@ -491,7 +489,6 @@ export function rangeWithin(
   )
 }
 
-/** Whether a file was only appended to between two reads, as far as the reads show. */
 function hasGrown(before: Bytes, after: Bytes): boolean {
   if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
   return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
@@ -526,7 +523,6 @@ async function readPart(handle: ReadHandle, start: number, end: number, beyond: 
   return buffer.subarray(0, length)
 }
 
-/** A text without its byte order mark, with its byte range in the file. */
 interface TextRange {
   readonly text: string
   readonly start: number

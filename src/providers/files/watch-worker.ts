@@ -62,7 +62,6 @@ import {
 
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
-/** State of the files of one directory when they were last examined. */
 interface FileStates {
   readonly names: DirectoryNames
   /**
@@ -192,7 +191,6 @@ interface DirectoriesOptions {
   readonly limit: number
 }
 
-/** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
 /** Keeps the directories that are served and the known state of their files, and notifies of changes. */
@@ -210,7 +208,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     schedule.touch(directory)
   }
 
-  /** Records that lists must not use their cached facts of a directory any more. */
   const touch = ({ identity, handle }: Directory): void => {
     if (prompt && handle !== undefined) ledger.touch(identity)
   }
@@ -304,7 +301,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     },
     empty,
     drop,
-    /** Forgets everything, without notifications. */
     clear: (): void => {
       for (const directory of all) remove(directory)
       linked.clear()
@@ -445,12 +441,10 @@ function createTree(options: TreeOptions) {
   }
 
   return {
-    /** Whether some directory could not be scanned, and is tried again later. */
     isPutOff: (): boolean => {
       for (const directory of troubled) if (directory.gone) troubled.delete(directory)
       return troubled.size > 0
     },
-    /** Finds all directories, and returns the root. Does not notify of files that exist already. */
     explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
       try {
@@ -476,7 +470,6 @@ type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: May
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
-  /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (
     directory: Directory,
     position: OpenedEntry,
@@ -776,7 +769,6 @@ export async function watchFiles(
     close()
     throw signal.aborted ? error : outward(error)
   }
-  /** Resolves once everything is closed. */
   const closed = run()
     .catch((error: unknown) => {
       if (!signal.aborted) pending.end(outward(error))
@@ -817,7 +809,6 @@ interface RefreshOptions {
   readonly tree: WatchedTree
 }
 
-/** Examines every directory with an event, or without a reliable watch. */
 async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
   for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
   // An examination can schedule further directories, such as those below a changed rule.
@@ -850,7 +841,6 @@ interface RootWatchOptions {
   readonly signal: AbortSignal
 }
 
-/** Keeps the directories of a watch in step with its root: forgets them when the root is gone, and finds them again when there is one. */
 function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
   const { portable, root: openedRoot } = watch.options
@@ -876,7 +866,6 @@ function createRootWatch(watch: RootWatchOptions) {
     isMoved = here !== openedRoot.real
   }
 
-  /** Forgets all directories if the root is gone or was replaced, and begins again when there is one. */
   const check = async () => {
     let now: string | undefined
     try {

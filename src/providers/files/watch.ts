@@ -39,7 +39,6 @@ interface HandlesOptions {
   readonly log: Log
   /** Called when the system may have dropped events. */
   readonly overflown: () => void
-  /** `fs.watch`, which a test can simulate. */
   readonly watch?: WatchFile
 }
 
@@ -86,7 +85,6 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
     return undefined
   }
 
-  /** Counts the events of one turn of the event loop, in which a full queue of the system arrives. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -148,7 +146,6 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
   let full = false
   let isRefused = false
 
-  /** Ends the watch until the next call of `retry`. */
   const fail = (error: unknown): undefined => {
     watcher?.close()
     watcher = undefined
@@ -463,7 +460,6 @@ export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 
 /** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createUpdateCollector() {
-  /** Directories that the main thread believes to be watched. */
   const paths = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
@@ -570,7 +566,6 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly reconcile: number
   readonly watches: number
-  /** Whether one watch of the system covers the whole root. */
   readonly recursive: boolean
 }
 
@@ -721,7 +716,6 @@ function openInbox(
   const arrival = createAutoResetEvent()
   let closed = false
   let failure: unknown
-  /** The calls of `look` that the thread has not answered, in their order. */
   const looks: ((isWhole: boolean) => void)[] = []
 
   const mine = createDirectoryStates(() => port.postMessage('dues' satisfies WatchRequest))

@@ -140,7 +140,6 @@ export async function readDirectoryEntries(folder: Folder): Promise<readonly Dir
   return entries
 }
 
-/** Does the same as {@link readSmallFile} for a file in a directory. */
 export function readFolderFile(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }

@@ -27,7 +27,6 @@ export type { GitOptions } from './repository.ts'
 const maxAgeMs = 1000
 /** Maximum time that a listing waits for the dates of files, in milliseconds. */
 const datesTimeoutMs = 2000
-/** Minimum time between two restarts of git after a missing object, in milliseconds. */
 const restartIntervalMs = 1000
 /** Maximum number of attempts at an answer while branches move and their old commits are pruned. */
 const attempts = 10

@@ -8,7 +8,6 @@ import { createPool } from '../files/place.ts'
 import { spawnLimited } from '../program.ts'
 
 interface Launch {
-  /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
   /** The git directory to use: one of the provider's own, never the repository's. Default: that of the launcher. */
@@ -32,7 +31,6 @@ interface Output {
 
 interface LauncherOptions {
   readonly git: string
-  /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
   /** Returns the default git directory. Called at every start. */
   readonly gitDir: () => string
@@ -44,16 +42,13 @@ interface LauncherOptions {
   readonly log: Log
 }
 
-/** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
-/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 
 /** Running processes, each with whether it has its own process group. */
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
-/** Creates the launcher of git: each process gets its own environment and limits, and a git directory of the provider's own. */
 export function createLauncher(options: LauncherOptions) {
   const { git, folder, timeoutMs, log } = options
   const turns = createPool(maxProcesses)
@@ -133,7 +128,6 @@ export type Launcher = ReturnType<typeof createLauncher>
 
 type Take = Parameters<Launcher['pipe']>[1]
 
-/** Writes the input of a process, hands its output to `take`, and waits for its end. */
 function conversation(
   child: ChildProcess,
   launch: Launch,
@@ -218,11 +212,10 @@ export function endProcess(child: ChildProcess): void {
   try {
     process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
   } catch {
-    // The process has just ended.
   }
 }
 
-/** Kills all children when this process exits. (After a SIGKILL, git sees the end of its input.) */
+/** Kills the children when this process exits. */
 function watchExit(): void {
   if (watchesExit) return
   watchesExit = true
@@ -295,10 +288,8 @@ export function gitProcessError(name: string, code: number | null, complaint: st
   return unavailable(message, missingObject.test(complaint) ? { fault: missingObjectFault } : {})
 }
 
-/** The value of `fault` in the data of an error for an object that is not in the repository. */
 export const missingObjectFault = 'missing-object'
 
-/** Matches the complaints of git about a missing object. */
 const missingObject =
   /\b(?:unable to|cannot|could not) (?:read|fetch) (?:\w+ )?\(?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
 

@@ -41,7 +41,6 @@ interface GitDirectory {
 interface GitItem {
   /** The name; that of a directory ends in `/`. */
   readonly key: string
-  /** A directory of names, or a ref. */
   readonly node?: NameNode
   readonly entry?: TreeEntry
   readonly page?: Entry
@@ -107,7 +106,6 @@ export function createGitDirectories(
       const children = await names.children(slices)
       return files === undefined ? refNameItems(names, children) : bothIn(files, names, children, slices)
     },
-    /** Returns the child directory of an item; undefined if the item is not a directory. */
     enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
       const tree =
         entry?.kind === 'directory' && directory.tree !== undefined ? subtree(directory.tree, entry) : undefined
@@ -199,7 +197,6 @@ interface ListerOptions {
   readonly directories: GitDirectories
   readonly objects: ObjectDatabase
   readonly datesOf: DatesOf
-  /** The text pages at the root, in path order. */
   readonly pages: (table: RefTable) => readonly Entry[]
 }
 
@@ -344,7 +341,6 @@ function indexAfter(items: GitItems, path: string): number {
 }
 
 const maxValues = 100
-/** Maximum number of latest commits to propose, with their authors. */
 const maxRecent = 1000
 const maxLogBytes = 1024 * 1024
 const nothing: Completion = { values: [], total: 0, hasMore: false }
@@ -428,7 +424,6 @@ export function createCompleter(
   }
 }
 
-/** Collects the values that begin with the typed text, in any letter case. */
 function offers(text: string): { take(value: string): void; completion(): Completion } {
   const typed = text.toLowerCase()
   const values: string[] = []
@@ -453,11 +448,9 @@ function byFrequency(values: readonly string[]): readonly string[] {
   return [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value)
 }
 
-/** A file that a commit wrote. */
 interface FileChange {
   /** Commit time, in milliseconds since 1970. */
   readonly time: number
-  /** The id of the new content. */
   readonly oid: string
   readonly path: string
 }
@@ -492,7 +485,6 @@ async function readHistory(
   ]
   let time = Number.NaN
   let isLeftOut = false
-  /** The id of the content of the path that comes next. */
   let oid: string | undefined
   const fieldReader = createFieldReader((field) => {
     if (oid !== undefined) {
@@ -610,7 +602,6 @@ export function createDateFinder(
 
   return async (commit) => {
     if (depth !== shallow()) {
-      // The history was deepened or made shallower.
       depth = shallow()
       latest = undefined
       cache.clear()
@@ -663,7 +654,6 @@ function createPathMap<V>() {
   }
 }
 
-/** Hashes the last characters, because the first ones are often the same. */
 function hash(path: string): number {
   let value = 0
   for (let i = Math.max(0, path.length - 32); i < path.length; i++) value = (value * 31 + path.charCodeAt(i)) | 0

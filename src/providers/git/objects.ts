@@ -22,7 +22,6 @@ interface Request {
   deaths: number
 }
 
-/** Maximum number of characters of git's error output that are stored. */
 const maxComplaint = 2000
 /** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
 const maxDiscardedBytes = 4 * 1024 * 1024
@@ -32,7 +31,6 @@ const idleMs = 60_000
 /** `--batch` returns contents, `--batch-check` only metadata. */
 type Mode = '--batch' | '--batch-check'
 
-/** Creates a queue of requests for a long-lived `git cat-file` process, which is started on demand. */
 export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
@@ -63,7 +61,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
 
-  /** Starts the time-out. Called when the first request of the queue changes, or the queue becomes empty. */
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
@@ -106,7 +103,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     watch()
   }
 
-  /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (childProcess: ChildProcess, complaint: string) => {
     if (child !== childProcess) return endProcess(childProcess)
     const fault = recordProcessDeath(waiting[0], complaint)
@@ -185,7 +181,6 @@ interface AnswerEvents {
   readonly broken: () => void
 }
 
-/** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
 const maxHeaderBytes = 1024
 
 /**
@@ -194,7 +189,6 @@ const maxHeaderBytes = 1024
  */
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
-  /** The object whose bytes are being collected. */
   let current: BatchObject | undefined
   let gathered: { readonly bytes: Buffer; filled: number } | undefined
   /** Number of bytes to skip: the line feed after an object, or a whole object that is too large. */
@@ -259,7 +253,6 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   }
 }
 
-/** The answer of git for one object. */
 export interface BatchObject {
   readonly oid: string
   readonly type: string
@@ -274,15 +267,12 @@ export type ObjectFormat = 'sha1' | 'sha256'
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests, unless the others are busy for longer. */
 const busyTimeoutMs = 60
-/** Maximum number of cached types and sizes. */
 const maxFacts = 50_000
-/** Number of bytes that are hashed between two checks whether to yield to the event loop. */
 const hashPieceBytes = 1024 * 1024
 const maxTooMuch = 1000
 const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
-/** Creates the reader of the objects of the repository. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
@@ -503,7 +493,6 @@ function nameEndByte(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }
 
-/** Binary search for a NUL-terminated name; -1 when it is missing. */
 function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boolean): number {
   let [low, high] = [0, columns.length]
   while (low < high) {
@@ -570,19 +559,15 @@ export interface GitTree {
   indexOf(name: string, isDirectory: boolean): number
 }
 
-/** Maximum size of a tree, in bytes. */
 const maxTreeBytes = 64 * 1024 * 1024
-/** Maximum total size of the cached trees, in bytes. */
 const maxRememberedBytes = 64 * 1024 * 1024
 const maxRememberedNames = 10_000
-/** Maximum depth of a served path below a commit. */
 const maxDepth = 256
 /** Maximum length of a served path below a commit, in UTF-16 code units. */
 const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
   const cache = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
-  /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createLruCache<string>(maxRememberedNames)
 
   const loading = new Map<string, Promise<GitTree>>()
@@ -596,7 +581,6 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
     return tree
   }
 
-  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
   const readTree = async (name: string): Promise<GitTree> => {
     const remembered = cache.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered

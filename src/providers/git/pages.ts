@@ -58,7 +58,6 @@ function decodeLines(bytes: Uint8Array): string {
   return decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
 }
 
-/** Returns the mark that tells a model that something was left out. */
 export function cutMark(what: string): string {
   return `[cut: ${what}]`
 }
@@ -83,12 +82,11 @@ export function textPageContent({ text, cut, version, immutable }: TextPage): Co
 }
 
 interface DifferenceQuery {
-  /** Id of a commit or tree. */
   readonly from: string
   readonly to: string
   /** The only file or directory to compare. */
   readonly path?: string
-  /** Note after the numbers, such as `against the first parent`. */
+  /** Note after the numbers, such as `compared with the first parent`. */
   readonly note?: string
   /** How to read the rest when the patch is cut. */
   readonly advice?: string
@@ -106,7 +104,6 @@ interface FileChange {
 
 /** Maximum length of a patch, in bytes. */
 const maxPatchBytes = 256 * 1024
-/** Maximum number of changed files that are named. */
 const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 
@@ -285,7 +282,6 @@ function* parseBlame(output: Buffer, encoding: string) {
   }
 }
 
-/** Returns the line above the lines of a commit. Only the first mention of the commit has its subject. */
 function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
   const time = Number(facts.get('author-time')) * 1000
   const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
@@ -480,7 +476,6 @@ export async function readRefPage(
         'for-each-ref',
         '--sort=refname',
         '--sort=-creatordate',
-        // One more than is shown, to know whether there are more.
         `--count=${maxShown + 1}`,
         // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
         '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
@@ -633,7 +628,6 @@ async function isThere(workTree: Folder, path: string): Promise<boolean> {
   return stats !== undefined
 }
 
-/** One path of `git status`, with the letters of its short format. */
 interface StatusLine {
   readonly staged: string
   readonly unstaged: string
@@ -710,7 +704,6 @@ function describeHead({ head, branch }: RefTable): string {
     : `On ${escapeLine(on)} at ${shortId(head.oid)}.`
 }
 
-/** A page that was found, with the function that writes it. */
 interface Plan {
   readonly entry?: Entry
   readonly write: (params: Params) => Promise<TextPage>
@@ -718,7 +711,6 @@ interface Plan {
 
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
 
-/** Creates the text pages, which show git's output about the history and the working tree. */
 export function createTextPages(repository: Repository, commits: CommitResolver) {
   const { launcher, objects, trees, config, location, mirror, settings } = repository
   const { maxBytes, maxCommits, withheld } = settings
@@ -864,7 +856,6 @@ function pageMetadata(title: string, description: string) {
   return { title, description, mimeType: pageMimeType }
 }
 
-/** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
 /** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */

@@ -79,7 +79,6 @@ export function indexOfRef(list: RefList, name: string): number {
   return start < end && isWholeName(list, start, `${name}/`) ? start : -1
 }
 
-/** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
 export function rangeBelow(
   list: RefList,
   prefix: string,
@@ -203,7 +202,6 @@ function tooManyRefs(): ResourceError {
   return unavailable('The repository has too many refs. Serve fewer with the option "refs".')
 }
 
-/** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {
   readonly ref?: Ref
   /** Whether both a branch and a tag have this name, so that it means neither. */
@@ -231,7 +229,6 @@ const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'br
 /** Maximum number of child offsets that are cached, over all directories. */
 const maxRemembered = 1_000_000
 
-/** The refs whose names begin with a prefix that ends in `/`. */
 interface RefsBelow extends IndexRange {
   readonly prefix: string
 }
@@ -312,7 +309,6 @@ export function createRefNames(list: RefList) {
 
 type RefNames = ReturnType<typeof createRefNames>
 
-/** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
 async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: TimeSlices): Promise<NameChildren> {
   const all = await Promise.all(
     ranges.map(async (range) => ({
@@ -369,7 +365,6 @@ function isTaken(first: string): boolean {
   return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
 }
 
-/** Snapshot of the served refs. */
 export interface RefTable {
   readonly refs: RefList
   /** The commit of `HEAD`; undefined when it is not served, or has no commit yet. */
@@ -390,12 +385,10 @@ export interface RefsOptions {
   readonly serves: PathTest
   /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
-  /** Receives the number of entries processed at once; only for tests. */
   readonly onEntries?: (entries: number) => void
   readonly launcher: Launcher
   /** Called before refs are read: checks that the repository is still valid, and shows git its current state. */
   readonly refresh: () => Promise<Refreshed>
-  /** Maximum age of a table, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
 }
@@ -412,7 +405,6 @@ const maxListBytes = 256 * 1024 * 1024
 /** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer in proportion, up to ten times. */
 const quicklyListed = 50_000
 
-/** Reads the served refs of a repository. The last list is cached for a short time. */
 export function createRefs(options: RefsOptions) {
   const { launcher, serves, idLength } = options
   let cachedRefs: { readonly since: number; readonly table: Promise<RefTable> } | undefined
@@ -477,7 +469,6 @@ export function createRefs(options: RefsOptions) {
     /** Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore` (`performance.now()`). */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
-      // git takes long to list very many refs.
       const maxAgeMs = options.maxAgeMs * Math.min(10, Math.max(1, (last?.refs.length ?? 0) / quicklyListed))
       if (cachedRefs === undefined || cachedRefs.since < notBefore || now - cachedRefs.since > maxAgeMs) {
         // One load after the other, so that they share unchanged data.
@@ -505,9 +496,7 @@ async function hashInParts(hash: Hash, bytes: Buffer, slices: TimeSlices): Promi
   }
 }
 
-/** A commit that is served, with the name by which a path refers to it. */
 export interface NamedCommit {
-  /** The full id of the commit. */
   readonly commit: string
   /** The name of the commit in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
   readonly spelled: string
@@ -534,12 +523,10 @@ export interface CommitResolver {
   at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
 }
 
-/** Minimum number of digits of an abbreviated id. */
 const fewestDigits = 7
 const maxCandidates = 64
 
 export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
-  /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
   const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 

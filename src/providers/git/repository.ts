@@ -108,18 +108,15 @@ function patternsOf(glob: string): readonly string[] {
  */
 type Mirror = Awaited<ReturnType<typeof createMirror>>
 
-/** The result of an update of the mirror. */
 interface Seen {
   /** Names of the refs, and of the directories of refs, that are symbolic links: they are left out. */
   readonly leftOut: readonly string[]
-  /** Commits whose parents are missing. */
   readonly shallow: readonly string[]
   /** Whether packs or object directories came or went, so that long-lived processes may hold deleted ones open. */
   readonly hasOtherPacks: boolean
 }
 
 const isLinux = process.platform === 'linux'
-/** The directories of loose objects: `00` to `ff`. */
 const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 /** Directories in whose place a symbolic link is an error; other links among refs are left out. */
 const required = new Set(['refs/heads', 'refs/tags'])
@@ -128,7 +125,6 @@ const noHead = 'ref: refs/heads/.invalid'
 const maxHeadBytes = 4200
 const maxExcludeBytes = 512 * 1024
 const maxShallowBytes = 16 * 1024 * 1024
-/** Maximum depth of the names of refs. */
 const maxDepth = 64
 /** Age below which a directory may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
@@ -192,7 +188,6 @@ async function createMirror() {
       for (const name of names) links.toFile(name, `${own.shared}/${name.slice(prefix.length)}`)
       links.keep(`${prefix}sharedindex.`, new Set(names))
     },
-    /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     objects: (): string =>
       updater
         .stores()
@@ -346,7 +341,7 @@ type Links = ReturnType<typeof createLinks>
 /** Whether refs are copied: on Windows only administrators make symbolic links, and a junction leads to no network drive. */
 const copies = process.platform === 'win32'
 
-/** Copies the files of a directory to another, and removes all others there. Leaves out symbolic links. */
+/** Copies the files of a directory to another, and removes other files there. Leaves out symbolic links. */
 function copyDirectory(from: string, to: string): void {
   fs.mkdirSync(to, { recursive: true })
   const entries = fs.readdirSync(from, { withFileTypes: true })
@@ -360,7 +355,6 @@ function copyDirectory(from: string, to: string): void {
   }
 }
 
-/** Creates the links of a mirror. Names are relative to it. */
 function createLinks(root: string) {
   const folders = new Map<string, Folder>()
   const targets = new Map<string, string>()
@@ -437,7 +431,6 @@ function createLinks(root: string) {
       return next
     },
     forget,
-    /** Removes the links whose names begin with a prefix, except the given ones. */
     keep: (prefix: string, names: ReadonlySet<string>): void => {
       for (const name of [...targets.keys()]) if (name.startsWith(prefix) && !names.has(name)) forget(name)
     },
@@ -528,7 +521,6 @@ export interface Repository {
   readonly objects: ObjectDatabase
   readonly trees: TreeReader
   readonly refs: Refs
-  /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
   close(): Promise<void>
 }
@@ -662,7 +654,6 @@ function configOf(
   return section('core', core) + section('extensions', extensions)
 }
 
-/** Warns if another user owns the repository. */
 async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()

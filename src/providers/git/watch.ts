@@ -21,10 +21,8 @@ export type GitEvent = 'refs' | 'index'
 
 /** Names in a git directory whose changes affect the refs. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
-/** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
-/** Creates the watches of the directories of a repository that contain `HEAD`, the refs and the index. */
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: WatchHandles,
@@ -107,7 +105,6 @@ export function createWatchedDirectories(
   }
 }
 
-/** Opens a subdirectory; undefined for anything but a directory. */
 async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
     return await openSubfolder(parent, name)
@@ -244,7 +241,6 @@ function pagesBetween(before: RefTable, after: RefTable, moves: readonly Moved[]
 const sameIntervalMs = 1000
 /** Maximum time that a watch waits for the state of the working tree before it is armed, in milliseconds. */
 const statusTimeoutMs = 2000
-/** Maximum number of watched directories. */
 const maxHandles = 4096
 
 /** A part of the repository that is compared on schedule. */
@@ -423,7 +419,6 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   return { batches: pending.batches(), degraded, look: looks.ask, ended: running }
 }
 
-/** The text of the page `status`, if there is one. */
 interface Status {
   readonly text?: string
 }

@@ -3,7 +3,6 @@ import type { ServerSettings } from '../relational/open.ts'
 import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
-/** Version of the server, and rights of the account, read when a connection is opened. */
 export interface AccountProperties {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]

@@ -3,7 +3,6 @@ import { secret, text } from '../../schema/fields.ts'
 import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
 import { defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `mysql`. */
 const mysqlShape = {
   url: secret.describe(
     'The URL of the database, mysql://account:password@host:3306/database, as { "env": "NAME" } or { "file": "path" }.',

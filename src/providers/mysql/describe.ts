@@ -16,10 +16,7 @@ import { type RawColumn, type RawIndex, type RawTable, readRawTables } from './r
 import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
-/**
- * Describes those tables and views that have a column which the account may read. Parts that it may not see are left out.
- * The number of queries does not depend on the number of names.
- */
+/** Describes those tables and views that have a column which the account may read. Parts that it may not see are left out. */
 export async function describeRelations(
   session: MysqlSession,
   names: readonly ObjectName[],

@@ -1,7 +1,7 @@
 import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { connectionEndedError, tlsFaultMessage } from '../relational/open.ts'
 
-/** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
+/** Messages for faults that an operator must fix, by error number. */
 const faults: Readonly<Record<number, string>> = {
   1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
   1045: 'The database rejects the account or its password. Correct the URL.',

@@ -18,7 +18,7 @@ import { type MysqlSession, openSession, parseDatabaseUrl } from './session.ts'
 import { servedSchemaCondition } from './sql.ts'
 
 export interface MysqlOptions extends ServerOptions {
-  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It never appears in any output. */
+  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. */
   readonly url: string
   /** The served rows. Undefined: none. */
   readonly rows?: MysqlRowOptions
@@ -121,7 +121,6 @@ const partsOfMysql: readonly FingerprintSource[] = [
   ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
 ]
 
-/** Reads a fingerprint that changes whenever the catalog changes. */
 async function readFingerprint(
   { query, isMaria }: MysqlSession,
   schemas: readonly string[] | undefined,
@@ -135,10 +134,7 @@ async function readFingerprint(
   return rows.flat().map(String).join(' ')
 }
 
-/**
- * Reads the time of the last change of each relation with readable rows. The time of a view is the latest of all tables, because
- * its rows may come from any of them.
- */
+/** Reads the time of the last change of each relation with readable rows. A view has the latest time of the tables in the served schemas. */
 async function readStamps(
   { query }: MysqlSession,
   { schemas, only, views }: SelectionOptions,

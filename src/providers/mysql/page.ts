@@ -216,7 +216,6 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
 const unusableKey = new Error('the key is not one of the type of its columns')
 const unusable = () => unusableKey
 
-/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: MysqlSession,
   { relation, typed, limit }: KeyQuery,
@@ -282,8 +281,8 @@ function requireColumnType(types: ReadonlyMap<string, ColumnType>, name: string)
 }
 
 /**
- * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of
- * its columns. The condition is written out, because the server uses no index for `(a, b) > (?, ?)`.
+ * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of its columns. The
+ * condition is written out, because the server may use no index for `(a, b) > (?, ?)`.
  */
 function boundBy(key: readonly ColumnType[], bounds: readonly string[] | undefined, isAfter: boolean) {
   if (bounds === undefined) return { sql: '', values: [] }

@@ -56,7 +56,7 @@ interface Partition {
   readonly values: string
 }
 
-/** Reads all facts about some tables and views. Those without a visible column are left out. */
+/** Reads the facts about tables and views. Those without a visible column are left out. */
 export async function readRawTables(
   { query, isMaria }: MysqlSession,
   names: readonly ObjectName[],

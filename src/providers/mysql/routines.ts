@@ -7,7 +7,7 @@ import { type Cells, endStatement, placeholdersFor, quoteName, quoteObjectName, 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
 export const servedRoutineCondition = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
 
-/** A function or procedure as the information schema describes it. The definer is not queried: account names are never shown. */
+/** A function or procedure as the information schema describes it, without its definer. */
 interface RawRoutine {
   readonly name: ObjectName
   readonly isFunction: boolean
@@ -34,7 +34,7 @@ const telling = new Set([
   'REAL_AS_FLOAT',
 ])
 
-/** Describes the functions and procedures of some names that the account may run. It always takes two queries. */
+/** Describes the functions and procedures of some names that the account may run. */
 export async function describeRoutines(
   session: MysqlSession,
   names: readonly ObjectName[],

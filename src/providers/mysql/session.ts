@@ -113,7 +113,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
 }
 
-/** Creates the commands of one connection, which end with it. */
 function createCommands(onTimeout: () => void) {
   const waiting = new Set<(error: Error) => void>()
   let hasEnded = false
@@ -171,7 +170,6 @@ function openConnection(target: Target, connectTimeout: number, stream: () => un
   })
 }
 
-/** Sets the session variables: the session is read-only from here on. */
 async function prepare(run: Query, { isMaria }: AccountProperties, settings: ServerSettings): Promise<void> {
   const { statementTimeoutMs, lockTimeoutMs } = settings
   const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))
@@ -216,7 +214,6 @@ function kill(target: Target, id: number): void {
   connection.query(`KILL ${Number(id)}`, over)
 }
 
-/** Address of the database server and the account. */
 interface Target {
   readonly user: string
   readonly password: string

@@ -7,12 +7,10 @@ export type Cells = readonly (string | number | Buffer | null)[]
 /** Runs one prepared statement, with its values separate from the text. */
 export type Query = (sql: string, values?: readonly (string | number | null)[]) => Promise<readonly Cells[]>
 
-/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
-/** Returns the quoted name of an object, with its schema. */
 export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
@@ -48,7 +46,6 @@ export function placeholdersFor(values: readonly string[]): {
 /** Schemas of the server itself: they are served only if the configuration names them. */
 const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
-/** Returns a condition on a column of the information schema that selects the served schemas. */
 export function servedSchemaCondition(column: string, schemas: readonly string[] | undefined) {
   const { sql, values } = placeholdersFor(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
@@ -57,7 +54,6 @@ export function servedSchemaCondition(column: string, schemas: readonly string[]
 /** Condition that the account may read a column, for rows of `information_schema.COLUMNS`. */
 export const readableColumnCondition = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
-/** Kinds of column types, each of which is read in its own form. */
 type ColumnForm = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
 
 const forms: readonly (readonly [ColumnForm, RegExp])[] = [
@@ -72,7 +68,6 @@ const forms: readonly (readonly [ColumnForm, RegExp])[] = [
   ['shape', /^(?:geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection)$/],
 ]
 
-/** The facts about a column that statements need. */
 export interface ColumnType {
   readonly name: string
   /** Name of the type, such as `bigint`. */
@@ -161,7 +156,6 @@ function isShort({ dataType, type }: ColumnType): boolean {
   return dataType !== 'bigint'
 }
 
-/** Removes the zeros with which a column pads a whole number. */
 function stripLeadingZeros(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }
@@ -172,7 +166,6 @@ function isoOf(text: string, isUtc: boolean): string {
   return match === null ? text : `${match[1]}T${match[2]}${isUtc ? 'Z' : ''}`
 }
 
-/** Returns the SQL of a key column as text. */
 export function keySql(column: ColumnType): string {
   return columnForm(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
 }

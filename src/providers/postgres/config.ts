@@ -4,7 +4,6 @@ import { refusal } from '../../schema/refusals.ts'
 import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
 import { defineSourceSchema, type OpenSource } from '../source.ts'
 
-/** The options of a mount whose provider is `postgres`. */
 const postgresShape = {
   url: secret.describe(
     'The URL of the database, postgres://role:password@host:5432/database, as { "env": "NAME" } or { "file": "path" }.',
@@ -35,7 +34,6 @@ export const source = defineSourceSchema({
   effects: serverEffects,
 })
 
-/** Opens a database of PostgreSQL. */
 export const open: OpenSource<typeof source> = async (mountOptions, { folder, log }) => {
   const options = await serverOptions(mountOptions, folder)
   const [{ postgres }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])

@@ -82,7 +82,6 @@ function commentOn(what: string, name: string, comment: string): string {
   return `COMMENT ON ${what} ${name} IS ${quoteText(comment)}`
 }
 
-/** Returns the quoted name of an object, with its schema. */
 export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }

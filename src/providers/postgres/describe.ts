@@ -21,7 +21,6 @@ import {
   visibleRelationCondition,
 } from './sql.ts'
 
-/** A column as the catalog query returns it. */
 interface RawColumn {
   readonly name: string
   readonly type: string

@@ -2,7 +2,6 @@ import { unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
 import { notifyChannel, type Query, quoteName, servedSchemaCondition } from './sql.ts'
 
-/** Facts about a connection, read when it is opened. */
 interface SessionFacts {
   readonly pid: number
   readonly version: number
@@ -93,7 +92,7 @@ export function requireReadOnlyRole(
   )
 }
 
-/** SQL statements that create a read-only role. Its password is set separately, so that it is in no history of commands. */
+/** Returns SQL statements that create a read-only role, without its password. */
 function roleSql(role: string, schemas: readonly string[]): string {
   const name = quoteName(role)
   const each = schemas.map(
@@ -123,7 +122,7 @@ DROP EVENT TRIGGER IF EXISTS hikidashi_dropped;
 CREATE EVENT TRIGGER hikidashi_dropped ON sql_drop EXECUTE FUNCTION hikidashi.tell();
 `
 
-/** All statements that an operator may want to run. `hikidashi init --sql postgres` prints them. */
+/** Statements that an operator may run. `hikidashi init --sql postgres` prints them. */
 export const setupSql = `${roleSql('hikidashi_reader', ['public'])}
 -- Optional, as a superuser: tells hikidashi of changes of the catalog at once.
 ${eventTriggerSql}`

@@ -70,7 +70,6 @@ function boundOfShown(text: string, type: string): string {
   return type === 'bytea' ? `\\x${hexOfBase64(text) ?? ''}` : text
 }
 
-/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: PostgresSession,
   { relation, typed, limit }: KeyQuery,
@@ -205,7 +204,6 @@ const floats = new Set(['float4', 'float8'])
 const times = new Set(['timestamp', 'timestamptz'])
 const texts = new Set(['text', 'varchar', 'bpchar'])
 
-/** Returns the SQL that casts a column to text. */
 function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }

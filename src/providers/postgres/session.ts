@@ -40,7 +40,7 @@ export async function openSession(
       }
 
       const plainly = (text: string) => run({ text }, [], false)
-      /** Undoes everything that a function in a view may have done to the session. */
+      /** Undoes what a function in a view may have done to the session. */
       const cleanUp = async () => {
         // A rollback undoes settings, roles, temporary tables, cursors and LISTEN.
         await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
@@ -168,7 +168,6 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
     get ended() {
       return hasEnded
     },
-    /** Number of running statements. */
     get busy() {
       return busy
     },

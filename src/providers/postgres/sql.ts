@@ -74,7 +74,7 @@ function bytesValue(text: string, encoding: string): string {
   return encoding === utf8 ? text : Buffer.from(text).toString('hex')
 }
 
-/** A statement. Its values are always separate from its text. */
+/** A statement, whose values are separate from its text. */
 export interface Statement {
   readonly text: string
   /** Whether the text of the statement is constant, so that the server can plan it once. */
@@ -84,7 +84,6 @@ export interface Statement {
 /** A row: the texts of its columns, in order. */
 export type Cells = readonly (string | null)[]
 
-/** A connection to a database. */
 export interface PostgresSession {
   /**
    * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
@@ -212,7 +211,6 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
 export const ownRoutineCondition = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 
-/** Converts a letter of `pg_class.relkind` to a kind of relation. */
 export function relationKind(letter: string): RelationKind {
   switch (letter) {
     case 'p':

@@ -18,7 +18,6 @@ import type { OptionsOf } from '../source.ts'
 /** A time-out from 100 ms, because connections over a network take some time, to 1 hour. */
 const timeout = durationFrom('100ms', '1h')
 
-/** Keys that select the served rows of a database, and limit their number and size. */
 export const rowsShape = {
   tables: z
     .array(glob)
@@ -44,7 +43,6 @@ export const rowsShape = {
     .optionalKey('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
 }
 
-/** Keys common to all mounts over a relational database. */
 export const relationalShape = {
   watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
   reconcile: interval.optionalKey(
@@ -52,7 +50,6 @@ export const relationalShape = {
   ),
 }
 
-/** The time-outs that every mount over a database has. */
 export const timeoutShape = {
   statementTimeout: timeout.optionalKey('Time-out of one statement. By default "10s".'),
   lockTimeout: timeout.optionalKey('Time-out of a statement that waits for a lock. By default "2s".'),
@@ -60,12 +57,10 @@ export const timeoutShape = {
   idleTimeout: timeout.optionalKey('Time after which an unused connection is closed. By default "1m".'),
 }
 
-/** Returns a key for the maximum number of connections. */
 export function connectionsShape(description: string) {
   return { connections: count.max(100).optionalKey(description) }
 }
 
-/** Returns a key for the served rows: all, none, or some. */
 export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
@@ -74,7 +69,6 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
     .optionalKey('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
-/** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...relationalShape,
   ...connectionsShape('Maximum number of connections; with PostgreSQL another one listens for changes. By default 4.'),
@@ -106,12 +100,10 @@ export const serverShape = {
     ),
 }
 
-/** Effects of the options common to all mounts over a relational database. */
 export const databaseEffects = {
   ...withoutEffects('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
 
-/** Effects of a mount over a database server. */
 export const serverEffects = {
   always: ({ url }: { readonly url: SecretSource }): readonly Effect[] =>
     serviceEffects(`the database that ${'env' in url ? `the variable ${url.env}` : `the file ${url.file}`} names`),
@@ -124,7 +116,6 @@ export const serverEffects = {
   },
 } as const
 
-/** The options of a mount over a relational database, and of one over a database server. */
 type DatabaseOptions = OptionsOf<typeof relationalShape & typeof timeoutShape & ReturnType<typeof connectionsShape>>
 type ServerOptions<Rows> = OptionsOf<typeof serverShape> & {
   readonly url: SecretSource
@@ -132,7 +123,6 @@ type ServerOptions<Rows> = OptionsOf<typeof serverShape> & {
   readonly rows?: boolean | Rows
 }
 
-/** Returns the provider options for the served rows. Default: none are served. */
 export function rowOptions<Rows extends object>(
   rows: boolean | Rows | undefined,
 ): { readonly rows?: Rows | Record<never, never> } {
@@ -140,7 +130,6 @@ export function rowOptions<Rows extends object>(
   return { rows: rows === true ? {} : rows }
 }
 
-/** Returns the provider options common to all database mounts. */
 export function databaseOptions(options: DatabaseOptions) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = options
   return defined({

@@ -30,7 +30,6 @@ export const databaseMimeTypes = {
   mermaid: 'text/vnd.mermaid',
 } as const
 
-/** Returns a content with a text. Its version changes with the text. */
 export function textContent(text: string, mimeType: string, meta?: Readonly<Record<string, unknown>>): Content {
   return {
     text,
@@ -77,7 +76,6 @@ export function relationDocument(relation: Relation) {
   }
 }
 
-/** Returns one end of a foreign key as JSON. */
 function foreignKeyEndpoint({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
   return { ...schemaMember(schema), table: name, columns }
 }
@@ -169,7 +167,7 @@ async function collectRelationNames(
   return { names, more: false, found: isFound }
 }
 
-/** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
+/** Yields the pages of objects from a key on, in the order of their keys. */
 export async function* catalogPagesFrom(
   source: DatabaseSource,
   query: PageQuery,
@@ -246,7 +244,6 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
   return `${lines.join('\n')}\n`
 }
 
-/** Quotes a text on one line. */
 function quoted(text: string): string {
   return `"${text.replace(/["\p{Cc}\u2028\u2029]/gu, "'").replaceAll('%', '％')}"`
 }

@@ -143,7 +143,6 @@ function found<T>(value: T | undefined): T {
   return value
 }
 
-/** Returns the templates of a source. Names are written as segments: see names.ts. */
 function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Template[] {
   const head = source.schema === undefined ? '{schema}/' : ''
   const has = (kind: 'enum' | 'function') => source.kinds.includes(kind)

@@ -6,7 +6,6 @@ import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext 
 import { leafNames, nameSegmentCount, nameToSegment, type ObjectLeaf, rowSegmentOf, segmentToName } from './names.ts'
 import type { ReadableTable } from './rows.ts'
 
-/** Number of objects that a listing queries at once. */
 const listedPageLength = 2000
 
 /** @param hasRows Whether rows are served for the object with a key. */
@@ -46,7 +45,6 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
       }
       yield* ahead.filter(isLeft)
     },
-    /** Returns the entries of the object with a key. */
     entriesAt: async (key: string, context: SourceContext): Promise<readonly Entry[]> => {
       const items = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
       return items.flatMap((item) => (item.key === key ? entriesOf(item) : []))
@@ -136,7 +134,7 @@ const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 /**
- * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the listing.
+ * Creates the completer of names of tables, enums and functions, columns and keys.
  *
  * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
  */

@@ -1,11 +1,7 @@
 import type { Context } from '../../core/provider.ts'
 
-/**
- * The model of a relational database that all relational providers share. The descriptions of objects become JSON documents that clients
- * read, so a source leaves out everything that its role may not see.
- */
 
-/** The name of an object as the database stores it: never escaped, folded or quoted. */
+/** The name of an object as the database stores it: not escaped, folded or quoted. */
 export interface ObjectName {
   /** Name of the schema; `''` for a database without schemas. */
   readonly schema: string
@@ -69,7 +65,6 @@ export interface Trigger {
   readonly definition: string
 }
 
-/** The description of a table or a view. The order of its lists changes only with the schema. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
@@ -90,7 +85,7 @@ export interface Relation extends ObjectName {
   readonly rows?: RowAccess
 }
 
-/** How rows of a relation are found. The description of the relation does not show it to clients. */
+/** How rows of a relation are found. */
 export interface RowAccess {
   /**
    * The columns that identify a row, in the order of an index: the primary key, or a unique key without nulls. Empty if there is
@@ -135,16 +130,15 @@ export interface Extension {
   readonly comment?: string
 }
 
-/** Rounds to two digits, so that the value changes with the size of a table, not with every row. Returns 0 if the number is negative or not finite. */
+/** Rounds to two significant digits, so that the value does not change with every row. Returns 0 if the number is negative or not finite. */
 export function roundEstimate(rows: number): number {
   if (!Number.isFinite(rows) || rows < 0) return 0
   return Number(rows.toPrecision(2))
 }
 
 /**
- * A relational database, as `relational` uses it. Every method throws only ResourceError (`unavailable` if the database does
- * not answer, without any of its text), and ends its statement soon after the signal aborts. Objects that the role may not see
- * are left out everywhere: denied and missing look the same.
+ * A relational database, as `relational` uses it. Methods throw ResourceErrors (`unavailable` if the database does not answer), without text of the
+ * database. Objects that the role may not see are left out, as if they were missing.
  */
 export interface DatabaseSource {
   /**
@@ -152,18 +146,15 @@ export interface DatabaseSource {
    * database has no schemas.
    */
   readonly schema: string | undefined
-  /** Kinds of objects of the database besides tables. Templates are offered only for these kinds. */
+  /** Kinds of objects of the database besides tables. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
-   * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a
-   * path: the segments of the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for
-   * a schema, if paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`
-   * items mean that there are no more.
-   *
-   * The number of queries does not depend on the number of objects.
+   * Returns a page of the objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a path: the segments of
+   * the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for a schema, if paths begin with one,
+   * `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit` items mean that there are no more.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
-  /** Returns the descriptions of tables and views, in any order, without missing ones; so do `enums` and `routines` for their objects. */
+  /** Returns the descriptions of tables and views, in any order, without missing ones. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
@@ -183,7 +174,7 @@ export interface DatabaseSource {
   close(): Promise<void>
 }
 
-/** `principal` is set for the request of a caller, but not for polls of the provider itself. */
+/** The context of the request of a caller, or of a poll by the provider itself, which has no `principal`. */
 export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
 
 export interface PageQuery {
@@ -207,7 +198,6 @@ export type CatalogItem =
       readonly isRoutine?: boolean
       readonly comment?: string
     } & ObjectName)
-/** All objects with one name in a schema. */
 export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
@@ -227,7 +217,7 @@ export interface RowSource {
 }
 
 export interface RowQuery {
-  /** The relation as last described. If it has changed since, the read throws `not-found`. */
+  /** The relation as last described. */
   readonly relation: Relation
   /** The requested columns, all of them readable, in this order. */
   readonly columns: readonly string[]
@@ -239,7 +229,6 @@ export interface RowQuery {
    */
   readonly isShown?: boolean
   readonly after?: readonly string[]
-  /** Maximum number of rows. */
   readonly limit: number
   /** Maximum length of a value, in bytes. Only the beginning of a longer value is returned. */
   readonly maxValueBytes: number
@@ -255,7 +244,6 @@ export interface KeyQuery {
 
 export interface RowPage {
   readonly rows: readonly TableRow[]
-  /** Whether more rows follow. */
   readonly more: boolean
 }
 
@@ -266,17 +254,16 @@ export interface TableRow {
   readonly values: readonly CellValue[]
 }
 
-/**
- * A value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans,
- * JSON as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
- */
 export interface CellValue {
+  /**
+   * The value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans, JSON
+   * as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
+   */
   readonly json: string
   /** The length of the whole value in bytes, if this is only its beginning. */
   readonly cut?: number
 }
 
-/** Options that select the objects for the queries of a provider. */
 export interface SelectionOptions {
   readonly schemas: readonly string[] | undefined
   /** The only schema, which is left out of keys. */

@@ -1,10 +1,5 @@
 import type { ObjectName } from './model.ts'
 
-/**
- * Converts database names to path segments and back, one to one. Characters and names that a segment cannot hold (`/`, control
- * characters, `.`, `..`, the empty name) and `~` itself are written as `~` and the two hexadecimal digits of each UTF-8 byte.
- * All others stay unchanged.
- */
 
 /** The characters that are always escaped, `~` first. */
 export const escapedCharacters: readonly string[] = [
@@ -22,12 +17,14 @@ function codes(first: number, last: number): readonly string[] {
 
 const special = /[~/\p{Cc}\u2028\u2029]/gu
 
-/** Escapes a text: `~` and two hexadecimal digits for each byte of UTF-8. */
 function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 
-/** Returns the path segment for a name. A name with a lone surrogate has no segment: sources leave it out. */
+/**
+ * Returns the path segment for a name. Characters and names that a segment cannot hold (`/`, control characters, `.`, `..`) and `~` itself are
+ * written as `~` and the two hexadecimal digits of each UTF-8 byte; the empty name is `~` alone.
+ */
 export function nameToSegment(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)
@@ -70,7 +67,6 @@ export function hexOfBase64(text: string): string | undefined {
   return bytes.toString('base64') === text ? bytes.toString('hex') : undefined
 }
 
-/** Parsed path of a relational provider. */
 export type DatabasePath =
   | { readonly kind: 'overview'; readonly schema?: string }
   | { readonly kind: 'extensions' }
@@ -81,12 +77,11 @@ export type DatabasePath =
 export const leafNames = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
 export type ObjectLeaf = (typeof leafNames)[number]
 
-/** Number of segments of the name of an object. */
 export function nameSegmentCount(only: string | undefined): 1 | 2 {
   return only === undefined ? 2 : 1
 }
 
-/** Parses a path; `undefined` when nothing can exist there. Only the source knows whether the object exists. */
+/** Parses a path; `undefined` when nothing can exist there. */
 export function parseDatabasePath(path: string, only: string | undefined): DatabasePath | undefined {
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }

@@ -40,7 +40,6 @@ export async function openRelational(opening: RelationalOpenOptions): Promise<Pr
   return relational({ source, ...defined({ rows, watch, reconcile }) })
 }
 
-/** Options of every source over a database. For a file, a connection is a process that reads it. */
 export interface DatabaseOptions {
   /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
@@ -57,7 +56,6 @@ export interface DatabaseOptions {
   readonly log?: Log
 }
 
-/** Options of every source over a database server, besides its address. */
 export interface ServerOptions extends DatabaseOptions {
   /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system; of MySQL, the database of the URL. */
   readonly schemas?: readonly string[]
@@ -80,7 +78,6 @@ export interface TlsOptions {
   readonly serverName?: string
 }
 
-/** Options with their defaults. */
 type DatabaseSettings = Required<Omit<DatabaseOptions, 'watch' | 'reconcile'>>
 
 export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSettings {
@@ -89,7 +86,6 @@ export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSetti
   return { statementTimeoutMs, lockTimeoutMs, waitTimeoutMs, idleTimeoutMs, log }
 }
 
-/** Options with their defaults. */
 export interface ServerSettings
   extends DatabaseSettings,
     Required<Pick<ServerOptions, 'connections' | 'connectTimeoutMs' | 'allowPrivileged'>> {
@@ -101,13 +97,11 @@ export function completeServerOptions(options: ServerOptions): ServerSettings {
   return { ...completeDatabaseOptions(options), schemas, connections, connectTimeoutMs, allowPrivileged }
 }
 
-/** A connection to a database, or a process that reads a file. */
 interface PooledConnection {
   /** Closes the connection at once, even while a statement runs. */
   close(): void
-  /** Whether the connection can be used again. */
   isUsable(): boolean
-  /** Resets the connection between two uses. Only the next use waits for this. A connection that cannot be reset is closed. */
+  /** Resets the connection between two uses. A connection that cannot be reset is closed. */
   reset?(): Promise<void>
 }
 
@@ -116,7 +110,7 @@ type Pool<C extends PooledConnection> = ReturnType<typeof createConnectionPool<C
 /**
  * Creates a bounded pool of connections with a time-out for waiting callers.
  *
- * @param open Opens a connection, at most until the signal aborts. Its error goes to the caller that waits for this connection.
+ * @param open Opens a connection. Its error goes to the caller that waits for this connection.
  */
 export function createConnectionPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,

@@ -9,13 +9,11 @@ import { nameToSegment, rowKeyOf, rowSegmentOf } from './names.ts'
 
 const defaultLimit = 100
 
-/** A relation whose rows may be read. */
 export interface ReadableTable {
   readonly relation: Relation
   readonly access: RowAccess
 }
 
-/** Reads rows of a table, in the order of its key. */
 export async function readRows(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -38,7 +36,7 @@ export async function readRows(
   return rowPageContent(relation, access, columns, page, next)
 }
 
-/** Yields every row of a table, page by page in the order of its key, with its path. The table must have a key. */
+/** Yields the rows of a table with their paths, page by page in the order of its key. The table must have a key. */
 export async function* rowParts(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -131,7 +129,6 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
     })
 }
 
-/** Reads a page of rows, within the size limits of the rules. */
 function readRowPage(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -217,7 +214,6 @@ function cutsOf({ values }: TableRow, row: number, columns: readonly string[]) {
   })
 }
 
-/** The served rows, and their limits. */
 export interface RowOptions {
   /** Globs over the paths of tables: `customers`, `public/*`. By default all. */
   readonly tables?: readonly string[]
@@ -233,7 +229,7 @@ export interface RowOptions {
 
 type RowRules = ReturnType<typeof createRowRules>
 
-/** Creates the rules for access to rows. @param options Undefined: no rows are served. */
+/** @param options Undefined: no rows are served. */
 export function createRowRules(options: RowOptions | undefined) {
   const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
   const isTable = tables === undefined ? () => true : compileGlobs(tables)

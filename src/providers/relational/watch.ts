@@ -8,7 +8,6 @@ import { nameSegmentCount, objectDirectory } from './names.ts'
 /** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
 
-/** State of the database at one poll, for comparison. */
 interface Sight {
   readonly fingerprint: string
   /** `undefined`: there are too many objects to compare. */
@@ -115,7 +114,6 @@ function createHints(source: DatabaseSource, signal: AbortSignal) {
   }
 }
 
-/** A snapshot of a database: the listed facts, and the versions of contents, by path. */
 interface DatabaseSnapshot {
   readonly listed: ReadonlyMap<string, string>
   readonly versions: ReadonlyMap<string, string>

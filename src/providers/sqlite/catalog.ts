@@ -22,7 +22,6 @@ import {
   tokenRangeText,
 } from './definitions.ts'
 
-/** Key column of a table, with the facts that only statements need. */
 export interface KeyColumn {
   readonly name: string
   readonly affinity: Affinity
@@ -61,7 +60,6 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
   return {
     /** Returns the tables and views, in the order of keys. */
     items: (): readonly RelationItem[] => listing().items,
-    /** Returns all statements that created the schema. */
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
     find: (name: string): RelationDescription | undefined => {
       const { byName, relations, references } = listing()
@@ -210,7 +208,6 @@ function estimateOf(run: RunQuery, table: string): number | undefined {
   return Number.isNaN(rowCount) ? undefined : rowCount
 }
 
-/** An index, with the facts that matter for the order of rows. */
 interface KnownIndex extends TableIndex {
   /** Origin: `pk` or `u` for a constraint, `c` for a statement `CREATE INDEX`. */
   readonly origin: string

@@ -4,13 +4,12 @@ import { loadFaultOf } from '../../store/sqlite/codes.ts'
 import { isWorthReopening, refusedError, replacedFileError, translateSqliteError } from './errors.ts'
 import type { DatabaseOperations } from './operations.ts'
 
-/**
- * Request to the child process. `measure` asks for its data memory, in bytes. Otherwise `open` comes first, with the file, the lock
- * time-out, and whether the path of the file must be free of links.
- */
+/** Request to the child process. */
 export interface ChildRequest {
   readonly id: number
+  /** `measure` asks for the data memory of the process, in bytes. Before an operation, `open` opens the file. */
   readonly name: keyof DatabaseOperations | 'open' | 'measure'
+  /** For `open`: the file, the lock time-out, and whether the path of the file must be free of links. */
   readonly values: readonly unknown[]
 }
 
@@ -20,7 +19,6 @@ export type ChildAnswer =
 
 let operations: DatabaseOperations | undefined
 
-/** Loads the modules that read a file, with the native part of SQLite. */
 async function loadReaderModules() {
   try {
     const [{ openDatabaseFile }, { createDatabaseCatalog }, { createDatabaseOperations }] = await Promise.all([

@@ -10,7 +10,6 @@ import {
 } from '../relational/config.ts'
 import { defineSourceSchema } from '../source.ts'
 
-/** The options of a mount whose provider is `sqlite`. */
 const sqliteShape = {
   file: text.describe(
     'The file of the database. A relative path starts at the configuration file. Neither this file nor another in its folder is ever written.',

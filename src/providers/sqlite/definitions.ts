@@ -43,7 +43,6 @@ export function definitionItemsOf(sql: string): readonly (readonly SqlToken[])[]
   return items
 }
 
-/** Returns the text of consecutive tokens. */
 export function tokenRangeText(sql: string, tokens: readonly SqlToken[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
@@ -159,7 +158,7 @@ export function referencesIn(
   return references
 }
 
-/** A row of a result, and the function that queries it. */
+/** A row of a result. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
 export type RunQuery = (sql: string, ...values: readonly string[]) => readonly Cells[]
 
@@ -197,7 +196,6 @@ export function rowsOrNone(act: () => readonly Cells[]): readonly Cells[] {
   }
 }
 
-/** A table or view, as the catalog lists it. */
 export interface RelationItem {
   readonly key: string
   readonly name: string

@@ -16,7 +16,6 @@ export function replacedFileError(): ResourceError {
   })
 }
 
-/** Returns the error for a database that does not answer at the moment. */
 export function unavailableError(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
   return unavailable(text, { fault: 'away' satisfies Fault })
@@ -52,7 +51,6 @@ const messages: Readonly<Record<number, string>> = {
 
 const exceededMessage = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
 
-/** Returns the error of a statement that needs too much memory. */
 export function memoryError(): ResourceError {
   return tooLarge(exceededMessage, { reason: 'too-much' })
 }
@@ -60,7 +58,6 @@ export function memoryError(): ResourceError {
 /** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
 
-/** Codes after which opening the file again may help. */
 const reopened = new Set([10, 11, 14, 26])
 
 /** Whether opening the file again may help. */

@@ -191,7 +191,6 @@ async function startReader(
   }
   return {
     ...reader,
-    /** Sends a request to the process. Throws only ResourceErrors. */
     ask: (name: ChildRequest['name'], values: readonly unknown[]) =>
       reader.ask(name, values, statementTimeoutMs + lockTimeoutMs),
   }

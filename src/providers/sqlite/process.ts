@@ -16,7 +16,6 @@ const maxSaid = 4000
 /** Interval at which the memory of a working process is checked where the system does not limit it, in milliseconds. */
 const memoryIntervalMs = 250
 
-/** The process that reads a file of SQLite. */
 export type ReaderProcess = ReturnType<typeof converse>
 
 export async function startReaderProcess(): Promise<ReaderProcess> {
@@ -64,7 +63,6 @@ function converse(limits: ChildLimits) {
   child.on('disconnect', () => child.kill('SIGKILL'))
   child.on('close', (code, signal) => end(causeOf(code, signal, errorText)))
 
-  /** Kills the process at once. */
   const close = (why = 'it was closed') => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     end(why)
@@ -83,7 +81,7 @@ function converse(limits: ChildLimits) {
   }
 
   return {
-    /** Sends a request, and waits for the answer at most this number of milliseconds. Throws only ResourceErrors. */
+    /** Sends a request, and waits for the answer at most this number of milliseconds. */
     ask: (name: ChildRequest['name'], values: readonly unknown[], mostMs: number): Promise<unknown> =>
       new Promise((resolve, reject) => {
         if (cause !== undefined) return reject(endedFor(cause, name))
