@@ -59,7 +59,6 @@ export async function files(options: FilesOptions): Promise<Provider> {
 export interface FilesTestOptions {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
-  /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform
   /** Maximum number of directories with a file system watch. Default 8192. */
   readonly watches?: number

@@ -42,7 +42,7 @@ export interface ReadHandle {
 }
 
 interface Steps {
-  /** Whether a directory is expected. Its mount is then compared with that of the root. */
+  /** Whether a directory is expected. On Linux its mount is then looked up. */
   readonly directory: boolean
   /** With `directory`, on Linux: whether anything else, a symbolic link included, is refused as if it did not exist. */
   readonly only?: boolean
@@ -77,7 +77,6 @@ interface CallTerms<T> {
   readonly signal: AbortSignal
   /** Held open until the call has ended, even if the caller aborts, so that its descriptor is not reused during the call. */
   readonly hold?: RefCounted
-  /** Receives a result that arrives after the abort. */
   readonly late?: (value: T) => void
 }
 
@@ -211,7 +210,6 @@ export function createLeaveOut(log: Log): LeaveOut {
   }
 }
 
-/** Options that decide, besides the name of a file, whether it is served. */
 export interface PermitOptions {
   readonly hardlinks: boolean
   readonly allowMounts: boolean

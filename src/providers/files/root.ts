@@ -54,7 +54,6 @@ const readDescriptor = promisify(fs.read)
 const mountCheckMaxAgeMs = 1000
 /** Age from which a new check begins in the background, in milliseconds. */
 const mountCheckAgeMs = 500
-/** Maximum time that a call waits for a check, in milliseconds. */
 const mountWaitMs = 50
 
 const never = new AbortController().signal

@@ -31,14 +31,12 @@ export interface VisibilityOptions {
   readonly defaultExcludes: DefaultExcludes
   readonly dotenv?: boolean
   readonly hidden: boolean
-  /** The system whose rules names must fit. Default: this one. */
   readonly platform?: NodeJS.Platform
 }
 
 /** Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
-/** The rule that leaves a name out. */
 export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
 
 /** Maximum length of a path that is served, in UTF-16 code units: about the limit of system calls (`PATH_MAX`). */
@@ -147,7 +145,6 @@ export interface OpenedEntry {
   readonly links: number
 }
 
-/** Whether the caller may see a path. */
 export type Allows = (path: string) => boolean
 
 /** Opens files and directories that may be served. Every method throws `not-found` for one that may not, whatever the reason. */

@@ -200,7 +200,6 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
   const linked = new Map<string, Set<Directory>>()
   let count = 0
 
-  /** Handles an event in a directory: the name that changed, or undefined when unknown. */
   const hear = (directory: Directory, name: string | undefined): void => {
     if (directory.gone) return
     if (name === undefined || (directory.heard?.size ?? 0) >= maxHeard) directory.heard = undefined
@@ -816,7 +815,6 @@ async function refreshAll({ directories, schedule, tree }: RefreshOptions): Prom
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
-/** Marks the watched directories as possibly changed in any name, because events may have been lost. */
 function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue
@@ -857,7 +855,6 @@ function createRootWatch(watch: RootWatchOptions) {
     root = undefined
   }
 
-  /** Logs that the root was moved: it stays served there. */
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)

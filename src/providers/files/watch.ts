@@ -37,7 +37,6 @@ export interface WatchHandles {
 
 interface HandlesOptions {
   readonly log: Log
-  /** Called when the system may have dropped events. */
   readonly overflown: () => void
   readonly watch?: WatchFile
 }
@@ -140,7 +139,6 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
 
 /** One recursive watch of a whole root, for macOS and Windows. */
 function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
-  /** Listeners by the canonical path of their directory. */
   const listeners = new Map<string, Set<OnFileEvent>>()
   let watcher: ReturnType<WatchFile> | undefined
   let full = false

@@ -189,11 +189,8 @@ export async function statPath(path: string): Promise<Stats | undefined> {
 }
 
 export interface OpenRepositoryFolders {
-  /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
-  /** Directory of refs, objects and the configuration. */
   readonly commonDir: Folder
-  /** Directory of the checked-out files, if any. */
   readonly workTree?: Folder
 }
 
@@ -425,12 +422,10 @@ async function isSameRealPath(path: string, real: string): Promise<boolean> {
   }
 }
 
-/** Whether a path is one of the folders, or lies in one. */
 function isInside(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
 }
 
-/** Maximum number of object directories. */
 const maxStores = 32
 /** Maximum depth of the object directories that are borrowed from, the same as git's. */
 const maxDepth = 5
@@ -488,7 +483,6 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   }
 }
 
-/** Returns the error for symbolic links in place of packs or object directories. */
 export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
@@ -505,7 +499,6 @@ function sentence(error: unknown): string {
 /** Names of the check-out settings that are taken over. `plain` has their accepted values. */
 const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|checkstat|trustctime)$/
 
-/** The settings taken from the configuration of a repository. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
   /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */

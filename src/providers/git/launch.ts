@@ -12,7 +12,6 @@ interface Launch {
   readonly signal: AbortSignal
   /** The git directory to use: one of the provider's own, never the repository's. Default: that of the launcher. */
   readonly gitDir?: string
-  /** Working directory. Default: the provider's own folder. */
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string | Buffer
@@ -37,7 +36,6 @@ interface LauncherOptions {
   /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
-  /** Maximum size of an object held in memory, in bytes. */
   readonly maxBytes: number
   readonly log: Log
 }
@@ -215,7 +213,6 @@ export function endProcess(child: ChildProcess): void {
   }
 }
 
-/** Kills the children when this process exits. */
 function watchExit(): void {
   if (watchesExit) return
   watchesExit = true

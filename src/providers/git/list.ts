@@ -32,7 +32,6 @@ interface TreeDirectory {
   readonly inside: string
 }
 
-/** A directory: of a tree, of ref names, or of both when a ref's name is the prefix of another one. */
 interface GitDirectory {
   readonly tree?: TreeDirectory
   readonly names?: NameNode
@@ -187,7 +186,6 @@ async function bothIn(files: GitTree, names: NameNode, children: NameChildren, s
   }
 }
 
-/** Whether a node is only a prefix of ref names, and no ref itself. */
 function isBetween({ ref, ambiguous }: NameNode): boolean {
   return ref === undefined && !ambiguous
 }
@@ -201,11 +199,9 @@ interface ListerOptions {
 }
 
 interface Frame {
-  /** Path of the directory: empty, or ending in `/`. */
   readonly path: string
   readonly entered: GitDirectory
   readonly items: GitItems
-  /** Index of the next item. */
   index: number
   /** The rest of the path to resume after, relative to this directory. */
   readonly after: string

@@ -18,7 +18,6 @@ interface Request {
   readonly limit: number
   readonly resolve: (found: BatchObject | undefined) => void
   readonly reject: (error: unknown) => void
-  /** Number of processes that died over this request. */
   deaths: number
 }
 
@@ -56,7 +55,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     restart()
   }
 
-  /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
   const arm = (ms: number) => {
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
@@ -150,10 +148,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
 
 const closedError = () => unavailable('The git provider is closed.')
 
-/**
- * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may
- * still answer it.
- */
 function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
@@ -172,12 +166,10 @@ export function isDamagedObjectError(error: unknown): boolean {
 }
 
 interface AnswerEvents {
-  /** Returns the maximum number of bytes of the next object to keep. */
   readonly limit: () => number
   readonly answer: (found: BatchObject | undefined) => void
   /** Called for an object larger than the limit. Its bytes follow and are skipped. */
   readonly tooLarge: (found: BatchObject) => void
-  /** Called when the output is not in git's format. */
   readonly broken: () => void
 }
 
@@ -219,7 +211,6 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     events.answer({ ...object, bytes })
   }
 
-  /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
   const gather = (object: BatchObject, chunk: Buffer, at: number): number => {
     if (gathered === undefined && chunk.length - at >= object.size) {
       finish(object, chunk.subarray(at, at + object.size))
@@ -368,7 +359,6 @@ export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   throw notFound(`the object ${oid} is too large for an object of its kind`)
 }
 
-/** The kinds of entries. A column stores their indices. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
 const [file, directory, link, submodule] = [0, 1, 2, 3] as const
 /** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
@@ -448,7 +438,6 @@ async function inPathOrder(columns: Columns, slices: TimeSlices): Promise<Column
   return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
 }
 
-/** Leaves out duplicate entries, and directories with the name of a file. */
 async function withoutTwins(columns: Columns, slices: TimeSlices): Promise<Columns> {
   const { bytes, length, starts } = columns
   const indexes: number[] = []
@@ -626,7 +615,6 @@ function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
 
 interface BlobPart {
   readonly bytes: Buffer
-  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly size: number

@@ -84,11 +84,9 @@ export function textPageContent({ text, cut, version, immutable }: TextPage): Co
 interface DifferenceQuery {
   readonly from: string
   readonly to: string
-  /** The only file or directory to compare. */
   readonly path?: string
   /** Note after the numbers, such as `compared with the first parent`. */
   readonly note?: string
-  /** How to read the rest when the patch is cut. */
   readonly advice?: string
 }
 
@@ -98,7 +96,6 @@ interface FileChange {
   readonly added?: number
   readonly removed?: number
   readonly path: string
-  /** The name before a rename. */
   readonly before?: string
 }
 
@@ -329,7 +326,6 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   }
 }
 
-/** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
 function pathParameter(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
@@ -632,7 +628,6 @@ interface StatusLine {
   readonly staged: string
   readonly unstaged: string
   readonly path: string
-  /** The name before a rename. */
   readonly before?: string
 }
 
@@ -650,7 +645,6 @@ const words: Readonly<Record<string, string>> = {
 /** Parses `git status --porcelain=v1 -z`: `XY path NUL`, and after a renamed path its old name. */
 function parseStatus(text: string): readonly StatusLine[] {
   const fields = text.split('\0')
-  // The text after the last NUL is empty or an incomplete line.
   fields.pop()
   const lines: StatusLine[] = []
   for (let at = 0; at < fields.length; at++) {
@@ -858,7 +852,6 @@ function pageMetadata(title: string, description: string) {
 
 const maxRefs = 1000
 
-/** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */
 function createTips(commits: CommitResolver) {
   const marksByTable = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {

@@ -20,7 +20,6 @@ export interface RefList {
   readonly bytes: Buffer
   /** The offset of the id of each ref. */
   readonly starts: Uint32Array
-  /** Number of digits of an id. */
   readonly idLength: number
 }
 
@@ -65,7 +64,6 @@ export function isWholeName(list: RefList, index: number, key: string): boolean 
   return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
 }
 
-/** Yields the refs of a list. Lets other work run between time slices. */
 export async function* refsIn(list: RefList, slices: TimeSlices): AsyncGenerator<Ref> {
   for (let i = 0; i < list.length; i++) {
     yield refAt(list, i)
@@ -206,7 +204,6 @@ export interface NameNode {
   readonly ref?: Ref
   /** Whether both a branch and a tag have this name, so that it means neither. */
   readonly ambiguous: boolean
-  /** Whether longer names begin with this one. */
   readonly goesOn: boolean
   child(segment: string): NameNode | undefined
   children(slices: TimeSlices): Promise<NameChildren>
@@ -226,7 +223,6 @@ interface NamedPath {
 
 /** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
-/** Maximum number of child offsets that are cached, over all directories. */
 const maxRemembered = 1_000_000
 
 interface RefsBelow extends IndexRange {
@@ -243,7 +239,6 @@ export function createRefNames(list: RefList) {
     return range.start === range.end ? [] : [{ ...range, prefix }]
   }
 
-  /** Whether the name of the first ref equals the prefix. */
   const isNamed = ({ start, prefix }: RefsBelow) => isWholeName(list, start, prefix)
 
   const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
@@ -335,7 +330,6 @@ async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: T
   return { length: result.length, keyAt: (index) => result[index] ?? '' }
 }
 
-/** Returns the index of the first ref of each child. */
 async function beginsIn(list: RefList, { start, end, prefix }: RefsBelow, slices: TimeSlices): Promise<Uint32Array> {
   const begins = new Uint32Array(end - start)
   const length = Buffer.byteLength(prefix)
@@ -371,7 +365,6 @@ export interface RefTable {
   readonly head?: { readonly oid: string; readonly branch?: string }
   /** The branch of `HEAD`, even if it has no commit yet. */
   readonly branch?: string
-  /** Whether a served ref, or `HEAD`, has the object id. */
   isTip(oid: string): Promise<boolean>
   /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
@@ -475,7 +468,6 @@ export function createRefs(options: RefsOptions) {
         const before = cachedRefs?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }
         cachedRefs = entry
-        // A failure is not cached.
         entry.table.catch(() => {
           if (cachedRefs === entry) cachedRefs = undefined
         })

@@ -210,7 +210,6 @@ async function createMirror() {
 }
 
 interface Wanted {
-  /** The folders that objects may be in. */
   readonly roots: readonly string[]
   /** Whether a ref, or a directory of refs, right below `refs` is read. */
   readonly wants: (name: string) => boolean
@@ -495,7 +494,6 @@ function directoryStamp({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
 }
 
-/** Returns a handler that turns a {@link LinkError} into the error for a link in place of a part of the repository. */
 function asLinked(name: string) {
   return (error: unknown): never => {
     throw error instanceof LinkError ? symbolicLinkError(name) : error

@@ -243,7 +243,6 @@ const sameIntervalMs = 1000
 const statusTimeoutMs = 2000
 const maxHandles = 4096
 
-/** A part of the repository that is compared on schedule. */
 interface WatchedPart {
   readonly of: 'refs' | 'status'
 }
@@ -315,7 +314,6 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   const handles = createWatchHandles(maxHandles, { log, overflown })
   const directories = createWatchedDirectories(repository, handles, onEvent)
   const changedFiles = createChangedFiles(launcher, signal)
-  /** Whether the last attempt to read the repository failed. */
   let away = false
 
   const look = async (): Promise<RefState> => {
@@ -423,7 +421,6 @@ interface Status {
   readonly text?: string
 }
 
-/** Reads the page `status`. Returns undefined when git fails. */
 async function readStatusPage(
   table: RefTable,
   readStatus: ReadStatus,

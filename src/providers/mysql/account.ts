@@ -134,7 +134,6 @@ export function excessPrivilegesIn(line: string, schemas: readonly string[] | un
   return [...names, ...(isGranting ? ['GRANT OPTION'] : [])].filter((name) => !harmless.has(name))
 }
 
-/** Whether the pattern of a grant matches a served schema. */
 function reaches(pattern: string, schemas: readonly string[] | undefined): boolean {
   if (schemas === undefined) return true
   // Some systems ignore the case of names, so it is ignored on all of them.

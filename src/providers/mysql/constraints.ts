@@ -86,7 +86,6 @@ async function readRules(query: MysqlSession['query'], keys: readonly (readonly 
 
 const columnId = (...names: readonly unknown[]) => JSON.stringify(names.map(String))
 
-/** Reads which columns of all these tables the account may read. */
 async function readSeen(
   query: MysqlSession['query'],
   keys: readonly (readonly Cells[])[],

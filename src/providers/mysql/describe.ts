@@ -134,7 +134,6 @@ function referencesOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySe
     .sort((a, b) => (objectNameKey(a.from) + a.name < objectNameKey(b.from) + b.name ? -1 : 1))
 }
 
-/** Input of a generated definition. It holds only parts that the account may see. */
 interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly kind: RelationKind
   readonly columns: readonly Column[]

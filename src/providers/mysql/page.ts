@@ -240,7 +240,6 @@ export async function readKeys(
   })
 }
 
-/** Reads the current types of the columns that the account may read, by name. */
 async function typesOf(
   run: Query,
   name: ObjectName,

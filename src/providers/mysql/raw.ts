@@ -4,7 +4,6 @@ import { type ForeignKeyConstraint, readForeignKeys } from './constraints.ts'
 import type { MysqlSession } from './session.ts'
 import { type Cells, placeholdersFor, quoteName, quoteObjectName, readableColumnCondition } from './sql.ts'
 
-/** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {
   readonly type: string
   readonly engine: string | undefined
@@ -66,7 +65,6 @@ export async function readRawTables(
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const tables = placeholdersFor(names.map(({ name }) => name))
   const keys = new Set(names.map(objectNameKey))
-  /** Queries the information schema, and groups the rows by the table in their first two columns. */
   const by = async (
     columns: string,
     from: string,
@@ -171,7 +169,6 @@ export async function readRawTables(
 
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
-/** Groups the wanted rows by the schema and name in their first two columns. */
 export function groupRows(rows: readonly Cells[], keys: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const routinesById = new Map<string, Cells[]>()
   for (const row of rows) {

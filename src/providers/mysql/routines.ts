@@ -34,7 +34,6 @@ const telling = new Set([
   'REAL_AS_FLOAT',
 ])
 
-/** Describes the functions and procedures of some names that the account may run. */
 export async function describeRoutines(
   session: MysqlSession,
   names: readonly ObjectName[],
@@ -100,7 +99,6 @@ function rawOf(name: ObjectName, row: Cells, parameters: readonly Cells[]): RawR
   }
 }
 
-/** Returns a type, with its character set if that is not the one of the database. */
 function typeWithCharset([, , , , , , type, set, collation]: Cells, usual: string): string {
   if (set === null || set === undefined || collation === usual) return String(type ?? '')
   return `${String(type)} CHARACTER SET ${String(set)} COLLATE ${String(collation)}`
@@ -139,7 +137,6 @@ function formatParameters({ parameters, isFunction, modes }: RawRoutine, quote: 
     .join(', ')
 }
 
-/** Returns the statement that creates a routine, without its definer. */
 function routineDefinition(raw: RawRoutine, kind: Overload['kind'], body: string): string {
   const { name, isFunction, returns, language, deterministic, access, security, comment, modes } = raw
   const set = modes.filter((mode) => telling.has(mode))

@@ -57,7 +57,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
     await prepare(run, facts, settings)
   }
-  /** Closes the connection at once, and cancels its statement. */
   const close = (): void => {
     if (commands.hasEnded() && socket.destroyed) return
     if (isOurs && commands.isRunning()) kill(target, connection.threadId)
@@ -140,7 +139,6 @@ function createCommands(onTimeout: () => void) {
           resolve(value)
         })
       }),
-    /** Ends all commands with an error, also later ones. */
     fail: (error: Error): void => {
       hasEnded = true
       for (const settle of [...waiting]) settle(error)

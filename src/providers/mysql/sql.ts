@@ -106,7 +106,6 @@ function wholeOf(column: ColumnType): string {
   }
 }
 
-/** Returns the SQL of the length of a column, in bytes. */
 export function lengthSql(column: ColumnType): string {
   return `LENGTH(${columnForm(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
@@ -121,7 +120,6 @@ export function cutColumnSql(column: ColumnType, most: number): string {
   return `IF(${lengthSql(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
 }
 
-/** Returns the SQL of the length of a column, null unless it exceeds a number of bytes. */
 export function lengthIfCutSql(column: ColumnType, most: number): string {
   const length = lengthSql(column)
   return `IF(${length} > ${most}, ${length}, NULL)`

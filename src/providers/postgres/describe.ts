@@ -46,7 +46,6 @@ interface RawIndex extends TableIndex {
   readonly primary: boolean
   /** Whether the index identifies rows: it is unique, and none of its columns can be null. */
   readonly key: boolean
-  /** Whether the index was created for a constraint. */
   readonly backs: boolean
 }
 

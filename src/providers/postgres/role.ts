@@ -58,7 +58,6 @@ SELECT pg_catalog.pg_backend_pid()::text,
                    OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
          ) p ORDER BY p.n, p.power))::text`
 
-/** Reads the facts that {@link requireReadOnlyRole} checks, and the process id of the server. */
 export async function readSessionProperties(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []

@@ -26,7 +26,6 @@ export interface RowSettings extends SelectionOptions {
   readonly principalSetting: string | undefined
 }
 
-/** The types of a relation's columns, as they are now. */
 type Types = ReadonlyMap<string, string>
 
 /**
@@ -65,7 +64,6 @@ export async function readRows(
   }
 }
 
-/** Converts the form in which a value is shown to one that the database reads. */
 function boundOfShown(text: string, type: string): string {
   return type === 'bytea' ? `\\x${hexOfBase64(text) ?? ''}` : text
 }
@@ -208,7 +206,6 @@ function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }
 
-/** Returns the SQL of a column as text, cut to a length in bytes. */
 function pieceOf(column: string, type: string, most: number): string {
   const name = quoteName(column)
   if (type === 'bytea')
@@ -218,7 +215,6 @@ function pieceOf(column: string, type: string, most: number): string {
   return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${castToText(column)} END`
 }
 
-/** Returns the SQL of the length of a column in bytes, null unless it exceeds a limit. */
 function lengthIfCutSql(column: string, type: string, most: number): string {
   const length = lengthOf(column, type)
   return `CASE WHEN ${length} > ${most} THEN ${length} END`

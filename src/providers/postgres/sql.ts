@@ -74,7 +74,6 @@ function bytesValue(text: string, encoding: string): string {
   return encoding === utf8 ? text : Buffer.from(text).toString('hex')
 }
 
-/** A statement, whose values are separate from its text. */
 export interface Statement {
   readonly text: string
   /** Whether the text of the statement is constant, so that the server can plan it once. */
@@ -95,7 +94,6 @@ export interface PostgresSession {
   /** Runs several statements in one read-only transaction, on one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
-  /** Closes the connection at once, and cancels its statement. */
   close(): void
   /** Calls `told` for each notification, and `ended` once the connection has ended. */
   onNotification(told: () => void, ended: () => void): void

@@ -109,7 +109,6 @@ export function visibleRelation(relation: Relation, only: string | undefined, { 
   return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }
 }
 
-/** Creates the test whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
   if (allows === undefined || allows === allowsInOpenMount) return () => true
   return (name) => allows(`${objectDirectory(name, only)}schema`)

@@ -137,7 +137,6 @@ export function relational(options: RelationalOptions): Provider {
   }
 }
 
-/** Returns a value. @throws ResourceError `not-found` if it is `undefined`. */
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw notFound()
   return value

@@ -28,7 +28,6 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
   }
 
   return {
-    /** Entries that belong to no object: the extensions and the overview. */
     pages,
     list: async function* ({ prefix = '', after }: ListQuery, context: SourceContext): AsyncGenerator<Entry> {
       const from = startOf(prefix, after, depth)
@@ -126,7 +125,6 @@ const extensionsEntry: Entry = {
 }
 
 const maxValues = 100
-/** Maximum number of objects examined for one completion. */
 const maxLooks = 4000
 const searchedPageLength = 500
 /** Maximum number of keys examined: keys that begin with the same digits are not adjacent. */

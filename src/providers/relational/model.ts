@@ -15,9 +15,7 @@ export interface Column {
   /** The type in the notation of the database, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
   readonly type: string
   readonly nullable: boolean
-  /** The expression of the default value. */
   readonly default?: string
-  /** The expression of a generated column. */
   readonly generated?: string
   readonly identity?: 'always' | 'by default'
   readonly comment?: string
@@ -85,7 +83,6 @@ export interface Relation extends ObjectName {
   readonly rows?: RowAccess
 }
 
-/** How rows of a relation are found. */
 export interface RowAccess {
   /**
    * The columns that identify a row, in the order of an index: the primary key, or a unique key without nulls. Empty if there is
@@ -103,7 +100,6 @@ export interface EnumType extends ObjectName {
   readonly values: readonly string[]
 }
 
-/** All functions and procedures of one name. */
 export interface Routine extends ObjectName {
   readonly overloads: readonly Overload[]
 }
@@ -159,7 +155,6 @@ export interface DatabaseSource {
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
   extensions?(context: SourceContext): Promise<readonly Extension[]>
-  /** The source of rows. `undefined`: rows cannot be read. */
   readonly rows?: RowSource
   /**
    * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except

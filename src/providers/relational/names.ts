@@ -118,7 +118,6 @@ const [most, concurrent] = [200, 2]
  */
 export function batchRequests<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
-  /** Callback of a batch for a waiting request that is aborted. */
   const leaving = new WeakMap<Waiting<T>, () => void>()
   let running = 0
   let planned = false

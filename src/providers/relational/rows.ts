@@ -66,7 +66,6 @@ export async function* rowParts(
 /** Types whose values have no words to search. */
 const bytesType = /bytea|blob|binary/i
 
-/** Returns the text of a row: one line per value, after the name of its column. */
 function searchableText({ values }: TableRow, columns: readonly string[]): string {
   return columns
     .flatMap((column, i) => {

@@ -5,7 +5,6 @@ import { catalogPagesFrom, enumDocument, relationDocument, routineDocument, text
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
 import { nameSegmentCount, objectDirectory } from './names.ts'
 
-/** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
 
 interface Sight {
@@ -103,7 +102,6 @@ function createHints(source: DatabaseSource, signal: AbortSignal) {
       if (hinted) await sleep(settlingMs, until)
       hinted = false
     },
-    /** Requests hints from the source again, if they were lost. */
     renew: async (): Promise<void> => {
       if (armed || source.hints === undefined) return
       const hints = await source.hints(signal)
@@ -123,7 +121,6 @@ interface DatabaseSnapshot {
 const maxObjects = 2000
 const [pageLength, chunk] = [2000, 200]
 
-/** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: DatabaseSource, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
   const items: CatalogItem[] = []
   for await (const page of catalogPagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))

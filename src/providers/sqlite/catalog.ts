@@ -58,7 +58,6 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
     return cachedListing
   }
   return {
-    /** Returns the tables and views, in the order of keys. */
     items: (): readonly RelationItem[] => listing().items,
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
     find: (name: string): RelationDescription | undefined => {

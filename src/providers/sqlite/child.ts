@@ -4,7 +4,6 @@ import { loadFaultOf } from '../../store/sqlite/codes.ts'
 import { isWorthReopening, refusedError, replacedFileError, translateSqliteError } from './errors.ts'
 import type { DatabaseOperations } from './operations.ts'
 
-/** Request to the child process. */
 export interface ChildRequest {
   readonly id: number
   /** `measure` asks for the data memory of the process, in bytes. Before an operation, `open` opens the file. */

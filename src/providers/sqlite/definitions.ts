@@ -13,7 +13,6 @@ interface SqlToken {
 const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
-/** Returns the tokens of a statement, without white space and comments. */
 function tokenizeSql(sql: string): readonly SqlToken[] {
   const tokens: SqlToken[] = []
   let depth = 0
@@ -56,7 +55,6 @@ function unquoted(text: string): string {
   return text
 }
 
-/** Returns the tokens from an opening parenthesis at an index to its closing one; empty if there is no such pair. */
 function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -64,7 +62,6 @@ function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   return end === -1 ? [] : tokens.slice(at, end + 1)
 }
 
-/** Returns the checks of a table, in their order. */
 export function checksOf(sql: string): readonly { readonly name: string; readonly definition: string }[] {
   return definitionItemsOf(sql).flatMap((item) =>
     item.flatMap(({ text, depth }, i) => {
@@ -82,7 +79,6 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
   )
 }
 
-/** Returns the expressions of generated columns, by column. */
 export function generatedColumnsOf(sql: string): ReadonlyMap<string, string> {
   const definitionItems = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
@@ -158,7 +154,6 @@ export function referencesIn(
   return references
 }
 
-/** A row of a result. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
 export type RunQuery = (sql: string, ...values: readonly string[]) => readonly Cells[]
 

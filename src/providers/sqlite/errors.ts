@@ -4,7 +4,6 @@ import { sqliteResultCode, systemCodeOf } from '../../store/sqlite/codes.ts'
 /** The reason for which a file does not answer, as `detail.fault`. */
 type Fault = 'refused' | 'stale' | 'away'
 
-/** Returns the error for a fault that an operator must fix before the file can be served. */
 export function refusedError(message: string): ResourceError {
   return unavailable(message, { fault: 'refused' satisfies Fault })
 }
@@ -60,7 +59,6 @@ const tooMuch = new Set([7, 18])
 
 const reopened = new Set([10, 11, 14, 26])
 
-/** Whether opening the file again may help. */
 export function isWorthReopening(error: unknown): boolean {
   const code = sqliteResultCode(error)
   return code !== undefined && reopened.has(code & 0xff)

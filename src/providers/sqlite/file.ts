@@ -26,7 +26,6 @@ const [headerLength, magic] = [100, 'SQLite format 3\0']
  * value can still be queried.
  */
 const maxComputedBytes = 64 * 1024 * 1024
-/** Suffixes of the files that belong to a database. */
 const companions = ['-wal', '-shm', '-journal']
 /** Age below which a file may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50

@@ -99,7 +99,6 @@ type PlainKeyQuery = Omit<KeyQuery, 'relation'> & TableRequest
 interface TableRequest {
   readonly table: string
   readonly access: RowAccess
-  /** Whether rows of views are served. */
   readonly views: boolean
 }
 
@@ -258,7 +257,6 @@ function pieceOf(column: string, most: number): string {
     ELSE ${name} END`
 }
 
-/** Creates the decoder of values that {@link pieceOf} selects. */
 function createDecoder(encoding: string) {
   const decoder = new TextDecoder(encoding.toLowerCase())
   return {
@@ -299,7 +297,6 @@ function base64Of(digits: string): string {
   return Buffer.from(digits, 'hex').toString('base64')
 }
 
-/** Returns the bytes that a text shows in base64; the text itself if it is not base64. */
 function decodeIfBase64(text: string): Cell {
   const digits = hexOfBase64(text)
   return digits === undefined ? text : Uint8Array.from(Buffer.from(digits, 'hex'))

@@ -9,9 +9,7 @@ import { findShell, spawnLimited } from '../program.ts'
 import type { ChildAnswer, ChildRequest } from './child.ts'
 import { memoryError, refusedError, unavailableError } from './errors.ts'
 
-/** Time that a process may take to start, in milliseconds. */
 export const startTimeoutMs = 30_000
-/** Maximum length of the error output that is kept of a process, in characters. */
 const maxSaid = 4000
 /** Interval at which the memory of a working process is checked where the system does not limit it, in milliseconds. */
 const memoryIntervalMs = 250
@@ -45,7 +43,6 @@ function converse(limits: ChildLimits) {
   const waiting = new Map<number, (answer: ChildAnswer | { readonly cause: string }) => void>()
   let last = 0
   let errorText = ''
-  /** Why the process has ended. */
   let cause: string | undefined
 
   const end = (why: string) => {
