@@ -432,7 +432,6 @@ async function stampAt(path: string): Promise<string> {
   return stats === undefined ? '' : `${stats.mtimeNs}.${stats.ctimeNs}.${stats.size}.${stats.ino}`
 }
 
-
 interface GitSettings {
   /** The file of ignore rules for all repositories (`core.excludesFile`), as an absolute path. */
   readonly excludesFile: string

@@ -4,7 +4,6 @@ import { toBinaryString } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
 import { namesCredentials } from '../../secrets/credential-files.ts'
 
-
 interface Dialect {
   /** Whether the text is a path, where `*` stays within a segment and `**` may span several; otherwise it is one name. */
   readonly path: boolean
@@ -394,7 +393,6 @@ function createTable() {
     keys: () => [...all.keys(), ...directories.keys()],
   }
 }
-
 
 /**
  * Files and directories by their folded name. Names that are often real content (`build`, `dist`, `target`, `vendor`, `env`) are not among them:

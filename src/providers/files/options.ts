@@ -185,7 +185,11 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
 }
 
 /** Whether files that are hardly ever worth serving are left out. */
-export type DefaultExcludes = boolean | { /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */ readonly except: readonly string[] }
+export type DefaultExcludes =
+  | boolean
+  | {
+      /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */ readonly except: readonly string[]
+    }
 
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */

@@ -450,7 +450,6 @@ export function createPendingChanges() {
   }
 }
 
-
 /** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
 export type DirectoryUpdates = readonly (readonly [identity: string, watched: boolean])[]
 

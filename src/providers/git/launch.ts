@@ -209,8 +209,7 @@ export function endProcess(child: ChildProcess): void {
   child.stdin?.destroy()
   try {
     process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
-  } catch {
-  }
+  } catch {}
 }
 
 function watchExit(): void {

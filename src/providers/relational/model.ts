@@ -1,6 +1,5 @@
 import type { Context } from '../../core/provider.ts'
 
-
 /** The name of an object as the database stores it: not escaped, folded or quoted. */
 export interface ObjectName {
   /** Name of the schema; `''` for a database without schemas. */

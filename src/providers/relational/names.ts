@@ -1,6 +1,5 @@
 import type { ObjectName } from './model.ts'
 
-
 /** The characters that are always escaped, `~` first. */
 export const escapedCharacters: readonly string[] = [
   '~',
