@@ -475,8 +475,8 @@ function ownVariables(): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the paths of the tracked files that ignore rules match, relative to the top; none if git does not answer. git runs in a git directory of
- * our own, so that it uses no settings of the repository.
+ * Returns the paths of the tracked files that ignore rules match, relative to the top; none if git does not answer. git runs in a temporary git
+ * directory, so that the configuration of the repository cannot start a program.
  *
  * @param exclude The text of `info/exclude`, one character per byte.
  */

@@ -166,10 +166,7 @@ export interface IgnoringRepository {
   readonly tracked: ReadonlySet<string>
 }
 
-/**
- * The rules of one file of ignore rules, linked to those of its parent directories. Immutable: changed rules are a new object, so decisions can
- * be cached by identity.
- */
+/** Ignore rules, such as those of one file, linked to those of the parent directories. Immutable: changed rules are a new object. */
 export interface Ignores {
   readonly kind: IgnoreKind
   /** Set for the first rules of a repository. */

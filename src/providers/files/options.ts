@@ -188,7 +188,8 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
 export type DefaultExcludes =
   | boolean
   | {
-      /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */ readonly except: readonly string[]
+      /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */
+      readonly except: readonly string[]
     }
 
 export interface FilesOptions {

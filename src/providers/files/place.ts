@@ -359,8 +359,8 @@ export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
 export const tickMs = 20
 
 /**
- * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that
- * may be stale although the stamp is unchanged. A time in the future was set by hand, and no change produces it.
+ * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that may be
+ * stale although the stamp is unchanged. A time of change in the future is ignored.
  *
  * @param time Time at which the stats were taken, or when that is not known, a time before it.
  * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
@@ -499,10 +499,7 @@ function isUntouched(before: Bytes, bytes: Bytes, after: BigIntStats): boolean {
   return same && isQuiet(before.stats) && bytes.bytes.equals(before.bytes)
 }
 
-/**
- * Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too, because
- * only a program can have set it.
- */
+/** Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too. */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }

@@ -86,7 +86,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Returns a test whether a path matches a glob, in any letter case, as it stands or as {@link foldName} spells it. */
+/** Returns a test whether a path matches a glob, in any letter case. Spellings that some file systems treat as one name match alike. */
 export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })

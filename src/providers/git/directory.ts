@@ -503,7 +503,7 @@ export interface RepositoryConfig {
   readonly format: ObjectFormat
   /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */
   readonly refStorage: string
-  /** Whether objects may be missing, for a later fetch. */
+  /** Whether objects may be missing, as in a partial clone. */
   readonly partial: boolean
   /** `core.worktree`, as written. */
   readonly workTree?: string

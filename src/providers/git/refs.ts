@@ -221,7 +221,7 @@ interface NamedPath {
   readonly rest: string
 }
 
-/** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
+/** First segments of paths that have another meaning; a branch or tag of such a name is addressed by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
 const maxRemembered = 1_000_000
 
