@@ -74,7 +74,7 @@ export const filesShape = {
   rules: z.array(rule).optionalKey('Metadata of files, by glob.'),
 }
 
-/** Security effects of the options of a folder. `hardlinks` and `allowMounts` can serve files from outside of the folder. */
+/** Security effects of the options of a folder. `symlinks` has none, because "beneath" refuses targets outside of it. */
 export const folderEffects = {
   root: pathEffects,
   hardlinks: effectIfOn('files that have a second name (a hard link) outside the folder'),

@@ -43,6 +43,7 @@ import { createReadHandle, openDescriptor, statDescriptor } from './root.ts'
 
 export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
+/** The files of ignore rules in a directory, the weakest first. */
 const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
   ['.gitignore', 'git'],
   ['.ignore', 'ignore'],
@@ -50,17 +51,15 @@ const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
 ]
 const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
 
-/** The names in a directory that decide about it and its contents. */
 const lookedUp = ['.git', ...gitDirectoryNames, ...ignoreFileNames]
 
 const maxBytes = 512 * 1024
-/** Maximum total length of the patterns with wildcards that one path is compared with, in automaton steps (about one per character). */
+/** Maximum number of automaton steps of the patterns with wildcards in a file of ignore rules and in those above it. */
 const maxSteps = 32_768
 
 /** The fact that is recorded for a directory with none of the names in {@link lookedUp}. */
 const plain = 'plain'
 
-/** Messages of the errors for directories that belong to version control. */
 export const checkoutRefusal = 'another checkout'
 export const gitDirectoryRefusal = 'a git directory'
 
@@ -78,14 +77,11 @@ interface IgnoreFilesOptions {
   readonly log: Log
   /** Whether the rules of git apply. Those of `.ignore` and `.hikidashiignore` always do. */
   readonly gitignore: boolean
-  /** Whether other working trees of a served repository are served. */
   readonly worktrees: boolean
-  /** Whether the private files of version control at a path are served. */
   readonly servesPrivate: (path: string) => boolean
 }
 
 function createStartReader(places: RootAccess, pool: Pool, log: Log) {
-  /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
     try {
@@ -117,7 +113,6 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
     return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
   }
 
-  /** Reads the beginning of a file outside of the root; `''` if it cannot be read. */
   const readOutside = async ({ at, shown, follow = false }: RuleFile): Promise<string> => {
     const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = fs.constants
     try {
@@ -138,7 +133,6 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   return { readIn, readOutside }
 }
 
-/** Creates the reader of ignore rules: it compiles the files of rules, caches some of them, and finds the repositories of directories. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createLruCache<CachedIgnores>(10_000)
@@ -166,7 +160,6 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   const repositories = createRepositories({ pool, git: gitignore, read: readOutside, compile })
 
-  /** Returns the rules inside a directory that has a file of rules. */
   const load = async (
     place: Place,
     stats: fs.BigIntStats,
@@ -185,6 +178,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     return compile(text, file, above, stamp, settled)
   }
 
+  /** Throws for a git directory, and for another working tree of a served repository, unless the options allow them. */
   const refusePrivate = async (
     place: Place,
     path: string,
@@ -203,6 +197,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     if (await pool.run(isOther, { signal, hold: place })) throw notFound(checkoutRefusal)
   }
 
+  /** Returns the rules for a directory: if git ignores it but tracks files in it, rules that serve only those; else `above`. */
   const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
     const by = gitignore ? rulesOverruledByGit(path, above) : undefined
     if (by === undefined) return above
@@ -216,9 +211,9 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   return {
     /**
-     * Returns the rules that apply inside a directory, given those of its parent directory.
+     * Returns the rules that apply inside a directory, given those of its parent directory; the same object while they are unchanged and cached.
      *
-     * @throws ResourceError `not-found` for a directory that only version control uses.
+     * @throws ResourceError `not-found` for a git directory or another working tree that is not served.
      */
     inside: async (
       place: Place,
@@ -263,26 +258,22 @@ function statsByName(fileStats: readonly MaybeStats[]): ReadonlyMap<string, fs.B
 
 /** Age from which the rules of a repository are loaded again in the background, in milliseconds. */
 const reloadAgeMs = 500
-/** Maximum age of the cached rules of a whole repository, in milliseconds: above it, a request waits until they are loaded again. */
+/** Age from which a request waits until the rules of a repository are loaded again, in milliseconds. */
 const maxAgeMs = 1000
 
-/** A file of ignore rules: of a directory, or of a whole repository. */
 interface RuleFile {
-  /** The absolute path. Empty for a file in a directory of the root, which is opened from that directory. */
+  /** The absolute path; empty for a file below the root, which is opened from its directory. */
   readonly at: string
-  /** The path that is shown to the operator. */
   readonly shown: string
   readonly kind: IgnoreKind
   readonly base: string
   /** The path of `base` relative to the directory that the patterns refer to, with a final `/`; `''` if both are the same. */
   readonly inside: string
-  /** Whether a symbolic link is followed, as git follows it. */
   readonly follow?: boolean
 }
 
 interface RepositoryOptions {
   readonly pool: Pool
-  /** Whether the rules of git apply. If not, only the place of the repository is looked up. */
   readonly git: boolean
   readonly read: (file: RuleFile) => Promise<string>
   readonly compile: (text: string, file: RuleFile, above: Ignores | undefined) => Ignores | undefined
@@ -294,7 +285,6 @@ interface LoadedRules {
   readonly rules: Ignores | undefined
 }
 
-/** The answers of git about a repository, and the state of its files for which they hold. */
 interface AskedGit {
   readonly state: string
   readonly time: number
@@ -302,12 +292,12 @@ interface AskedGit {
   readonly tracked: readonly string[]
 }
 
-/** Creates the loader of the rules that apply to a whole repository. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const rulesCache = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
   const gitCache = createLruCache<AskedGit>(1000)
   const beginnings = createLruCache<Ignores>(1000)
+  /** Time of the latest known change of a `.gitignore` file, in milliseconds since 1970. */
   let changeCount = 0
 
   const begin = (base: string, above: Ignores | undefined, commonDir: string, paths: readonly string[]): Ignores => {
@@ -384,6 +374,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   }
 
   return {
+    /** Records that a `.gitignore` file changed at a time, in milliseconds since 1970. */
     heard: (time: number): void => {
       changeCount = Math.max(changeCount, time)
     },
@@ -414,14 +405,14 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
         loading.set(base, work)
       }
       if (loadedRules === undefined || ageMs >= maxAgeMs) return untilAbort(work, signal)
-      // The error is ignored here: a request that waits for the load reports it.
+      // The error is ignored: once the rules are too old, a request waits for a load and reports its error.
       work.catch(() => {})
       return loadedRules.rules
     },
   }
 }
 
-/** Returns paths and their directories, with a final `/`. Each path has both forms, because a tracked path may be a repository (submodule). */
+/** Returns the paths, also with a final `/` (a tracked path may be a submodule), and their directories. */
 function withDirectories(paths: readonly string[]): ReadonlySet<string> {
   const ignoredPaths = new Set<string>()
   for (const path of paths) {
@@ -441,12 +432,6 @@ async function stampAt(path: string): Promise<string> {
   return stats === undefined ? '' : `${stats.mtimeNs}.${stats.ctimeNs}.${stats.size}.${stats.ino}`
 }
 
-/**
- * Two questions about a working tree that git answers: which file of ignore rules its settings name, and which tracked files its rules
- * match. `git config` only reads settings, and `git ls-files` runs in a git directory of our own, so no command of the repository runs.
- */
-
-/** The settings that apply to a repository: its own, else those of the user or of the machine. */
 interface GitSettings {
   /** The file of ignore rules for all repositories (`core.excludesFile`), as an absolute path. */
   readonly excludesFile: string
@@ -456,10 +441,9 @@ interface GitSettings {
 const timeoutMs = 5000
 const maxOutputBytes = 16 * 1024 * 1024
 
-/** The variables that tell git where the settings of the user and of the machine are. */
 const settingsVariables = ['HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM']
 
-/** Returns the settings of a repository; the defaults of git if they cannot be read, or there is no git. */
+/** Returns the settings of a repository; the defaults of git if they cannot be read. */
 async function settingsOf({ gitDir, top }: Checkout): Promise<GitSettings> {
   const keyPattern = '^(core\\.excludesfile|extensions\\.objectformat)$'
   const env = { ...ownVariables(), GIT_DIR: gitDir }
@@ -491,7 +475,8 @@ function ownVariables(): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the paths of the tracked files that ignore rules match, relative to the top; none if there is no git, or no index.
+ * Returns the paths of the tracked files that ignore rules match, relative to the top; none if git does not answer. git runs in a temporary git
+ * directory, so that the configuration of the repository cannot start a program.
  *
  * @param exclude The text of `info/exclude`, one character per byte.
  */
@@ -509,7 +494,7 @@ async function trackedAndIgnored(
       `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = ${objectFormat}\n`,
     )
     await writeFile(join(own, 'info', 'exclude'), exclude, 'latin1')
-    // A split index needs its other parts beside HEAD.
+    // git looks for the shared part of a split index in its git directory.
     for (const name of await readdir(gitDir))
       if (name.startsWith('sharedindex.')) await symlink(join(gitDir, name), join(own, name))
     const output = await runGit(
@@ -528,6 +513,7 @@ async function trackedAndIgnored(
 
 let git: Promise<string | undefined> | undefined
 
+/** Runs git and returns its output; undefined if git is not installed, fails, or writes more than {@link maxOutputBytes}. */
 async function runGit(
   args: readonly string[],
   cwd: string,

@@ -4,11 +4,6 @@ import { toBinaryString } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
 import { namesCredentials } from '../../secrets/credential-files.ts'
 
-/**
- * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of
- * `core/glob.ts`. Characters are bytes, as in git.
- */
-
 interface Dialect {
   /** Whether the text is a path, where `*` stays within a segment and `**` may span several; otherwise it is one name. */
   readonly path: boolean
@@ -24,15 +19,18 @@ export function literalPrefixLength(pattern: string): number {
   return at === -1 ? pattern.length : at
 }
 
-/** Converts ASCII letters to lower case; every other byte is unchanged. */
 export function asciiLowerCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /**
- * Compiles a pattern (one character per byte). The steps end in `exact`: they match one path, and not the paths below it. git passes what
- * follows the literal prefix to its matcher as a pattern of its own, so `**` right after that prefix counts as a whole segment: `a**` +
- * `/b` also matches `ab` and `ax/y/b`.
+ * Compiles a pattern of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`. Characters are
+ * bytes, as in git: `?` matches half of an `é`. The steps end in `exact`: they match one path, and not the paths below it.
+ *
+ * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix counts as a
+ * whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
+ *
+ * @param pattern One character per byte.
  */
 export function compileIgnorePattern(pattern: string, dialect: Dialect): readonly GlobStep[] {
   const { path, ignoreCase } = dialect
@@ -73,7 +71,6 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
   return [...steps, 'exact']
 }
 
-/** Step that matches nothing, for malformed patterns. */
 const never: GlobStep = { negated: false, ranges: [] }
 
 type CharacterRange = readonly [number, number]
@@ -81,6 +78,7 @@ type CharacterRange = readonly [number, number]
 const digit: CharacterRange = [0x30, 0x39]
 const upper: CharacterRange = [0x41, 0x5a]
 const lower: CharacterRange = [0x61, 0x7a]
+/** The named classes, ASCII only. `space` follows `sane_ctype` of git. */
 const classesByName: Readonly<Record<string, readonly CharacterRange[]>> = {
   alnum: [digit, upper, lower],
   alpha: [upper, lower],
@@ -101,7 +99,6 @@ function readClass(pattern: string, start: number, ignoreCase: boolean) {
   const negated = pattern[start] === '!' || pattern[start] === '^'
   const opening = start + (negated ? 1 : 0)
   const ranges: CharacterRange[] = []
-  /** The previous byte, which may start a range. */
   let previous: number | undefined
   let at = opening
   for (; at === opening || pattern[at] !== ']'; at++) {
@@ -163,13 +160,13 @@ export type IgnoreKind = (typeof kinds)[number]
 
 /** The repository that begins at the base of some rules. git's rules from above do not apply in it. */
 export interface IgnoringRepository {
-  /** Directory of the configuration of the repository, as an absolute path. */
+  /** The git directory that the working trees of the repository share, as an absolute path. */
   readonly commonDir: string
   /** Paths of tracked files that its rules match, and of their directories with a final `/`, relative to the base. They are not ignored. */
   readonly tracked: ReadonlySet<string>
 }
 
-/** The rules of one file of ignore rules, linked to those of its parent directories. Immutable, so decisions can be cached by identity. */
+/** Ignore rules, such as those of one file, linked to those of the parent directories. Immutable: changed rules are a new object. */
 export interface Ignores {
   readonly kind: IgnoreKind
   /** Set for the first rules of a repository. */
@@ -177,7 +174,7 @@ export interface Ignores {
   /** The directory of the rules, with a final `/`; `''` for the root. */
   readonly base: string
   readonly above: Ignores | undefined
-  /** Maximum number of automaton steps that a path may take, parent directories included. */
+  /** Number of automaton steps of the patterns with wildcards, those of the rules above included. */
   readonly steps: number
   /** Judges a path relative to the base: `true` ignored, `false` re-included, undefined when no rule matches. A directory's path ends in `/`. */
   judge(path: string): boolean | undefined
@@ -186,8 +183,9 @@ export interface Ignores {
 }
 
 export interface IgnoreLine {
+  /** The path of the file of rules: relative to the root, or absolute. */
   readonly file: string
-  /** Line number, from 1. Undefined: the whole file decides, because it has too many wildcards. */
+  /** Line number, from 1; undefined if no single line decides. */
   readonly line?: number
   readonly pattern: string
 }
@@ -196,22 +194,20 @@ interface IgnoreRule {
   /** Line number. The last rule that matches decides. */
   readonly order: number
   readonly negated: boolean
-  /** Whether the rule applies only to directories. */
   readonly directory: boolean
 }
 
 interface WildRule extends IgnoreRule {
-  /** Whether the pattern is compared with the base name instead of the path. */
   readonly name: boolean
-  /** The literal prefix of the pattern. */
   readonly start: string
   readonly steps: readonly GlobStep[]
 }
 
-/** Names are case-sensitive, as in git, except on platforms whose file systems usually are not. */
+/** As git does: names are case-sensitive, except on platforms whose file systems usually are not. */
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
 interface CompileOptions {
+  /** Default: `git`. */
   readonly kind?: IgnoreKind
   /** The path of the base below the directory of the file, for a file above the root. Default: the base is that directory. */
   readonly inside?: string
@@ -221,7 +217,9 @@ interface CompileOptions {
 }
 
 /**
- * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing.
+ * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing, as in git.
+ *
+ * Judging a path takes, at worst, time proportional to its length times the length of the patterns with wildcards.
  *
  * @param text One character per byte of the file (`latin1`).
  */
@@ -311,7 +309,6 @@ export function repositoriesOf(ignores: Ignores | undefined): readonly IgnoringR
   return repositories
 }
 
-/** The decision about a path, and the rules that made it. */
 interface Decision {
   readonly ignored: boolean
   readonly by: Ignores
@@ -357,6 +354,7 @@ export function rulesOverruledByGit(path: string, ignores: Ignores | undefined):
   return decision?.ignored === true && decision.tracked ? decision.by : undefined
 }
 
+/** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */
 function ignorePatternLines(text: string): readonly { readonly order: number; readonly line: string }[] {
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
   return body.split('\n').flatMap((line, index) => {
@@ -383,7 +381,6 @@ function later(a: IgnoreRule | undefined, b: IgnoreRule | undefined): IgnoreRule
   return a === undefined || (b !== undefined && b.order > a.order) ? b : a
 }
 
-/** Hash table of rules by text. Among rules with the same text only the last can decide. */
 function createTable() {
   const all = new Map<string, IgnoreRule>()
   const directories = new Map<string, IgnoreRule>()
@@ -395,15 +392,11 @@ function createTable() {
 }
 
 /**
- * The files and folders that are left out unless `defaultExcludes` is false. Names that are often real content (`build`, `dist`, `target`,
- * `vendor`, `env`) are served.
+ * Files and directories by their folded name. Names that are often real content (`build`, `dist`, `target`, `vendor`, `env`) are not among them:
+ * .gitignore decides about those.
  */
-
-/** Files and directories by their full name. */
 const names = new Set([
-  // Version control.
   ...['.git', 'git~1', '.hg', '.svn', '.jj', '.sl', '.pijul', '.bzr', '_darcs', '.got', '.fslckout', '_fossil_'],
-  // Dependencies and caches.
   ...['node_modules', 'bower_components', 'jspm_packages', '.pnpm-store', '.venv', 'venv', '__pycache__', '.cache'],
   ...['.pytest_cache', '.mypy_cache', '.ruff_cache', '.tox', '.nox', '.eggs', '.hypothesis', '.ipynb_checkpoints'],
   ...['.next', '.nuxt', '.svelte-kit', '.turbo', '.parcel-cache', '.angular', '.docusaurus', '.nyc_output', '.gradle'],
@@ -424,7 +417,7 @@ const patterns = new RegExp(
   ].join('|'),
 )
 
-/** Whether a path that is left out by default holds credentials, judged by its name. */
+/** Whether a path that is left out by default holds credentials, judged by its name: a known name of keys, or an environment file. */
 export function isSecretName(path: string): boolean {
   const name = foldName(baseName(path))
   return namesCredentials(foldPath(path, name)) || /^\.(?:env|dev\.vars)|\.env$/.test(name)
@@ -440,7 +433,7 @@ export function isExcludedByDefault(path: string): boolean {
   return places.has(body.slice(body.lastIndexOf('/', body.length - name.length - 2) + 1))
 }
 
-/** Returns the last three segments of a path, folded by {@link foldName}, after a `/` if there are more. */
+/** Returns the last three segments of a path, folded by {@link foldName}, after a `/` if there are more. No name in the tables has more segments. */
 function foldPath(path: string, name: string): string {
   const isFolder = path.endsWith('/')
   const above = (isFolder ? path.slice(0, -1) : path).split('/').slice(0, -1)
@@ -457,8 +450,8 @@ export function isDotenv(path: string): boolean {
 const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Returns one text for the spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters
- * with zero-width marks in between. It also maps different names to one text, so it serves to decide what is left out.
+ * Returns the same text for spellings that some file systems treat as one name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with zero-width
+ * marks in between. It also maps different names to one text, so it serves only to decide what is left out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

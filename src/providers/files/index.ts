@@ -44,27 +44,25 @@ const template: Template = {
 }
 
 /**
- * Provider of the files below a directory. A path that is not listed cannot be read, and is `not-found` whatever the reason. On Linux no
- * change of the tree, however timed, leads a call out of the root; elsewhere this is best effort. A file is text when its bytes are UTF-8
- * without NUL, with any name. Each answer is one consistent version of the file.
+ * Provider of the files below a directory.
  *
- * @throws ResourceError `invalid` for an invalid root or glob.
+ * A path that is left out is `not-found`, whatever the reason. On Linux no change of the tree, however timed, leads a call out of the root; elsewhere
+ * this is best effort. A file is text if its bytes are UTF-8 without NUL.
+ *
+ * @throws ResourceError `invalid` for an invalid root, glob or limit.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
   requireKeys('files({ root })', options, { root: 'a string' })
   return createFiles(options, {})
 }
 
-/** Options that only tests set. */
 export interface FilesTestOptions {
   /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
   readonly platform?: NodeJS.Platform
-  /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
+  /** Maximum number of directories with a file system watch. Default 8192. */
   readonly watches?: number
-  /** Pool that runs the calls that may block. */
   readonly pool?: Pool
-  /** Wraps the access to the root, so that a test can simulate a file system. */
   readonly places?: (opened: RootAccess) => RootAccess
   readonly look?: StatEntry
 }
@@ -181,7 +179,9 @@ export async function createFiles(options: FilesOptions, system: FilesTestOption
 interface TranslationOptions {
   readonly walk: Walker
   readonly pool: Pool
+  /** Language tags, as they are spelled in paths. */
   readonly languages: readonly string[]
+  /** Rejects unless the file at a path is served. */
   readonly stat: (path: string, context: Context) => Promise<unknown>
 }
 
@@ -190,12 +190,11 @@ interface KnownTranslations {
   readonly translations: readonly TranslationPath[]
 }
 
-/** Maximum number of documents whose possible translations are cached, about 4 MB. */
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the same document in other languages. The translations whose first name that differs exists are cached
- * until a directory of the document changes, so that most reads examine no other file.
+ * Returns a function that finds the translations of a document: the same document in other languages. Which ones may exist is cached until a
+ * directory on the way to the document changes.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())

@@ -20,7 +20,6 @@ import {
   type OpenedEntry,
 } from './walk.ts'
 
-/** Why a file or a folder is not served. */
 export type LeftOutReason =
   | 'missing'
   | Exclude<NameRule, 'default'>
@@ -48,24 +47,26 @@ export interface LeftOut {
   readonly reason: LeftOutReason
   /** The path that is left out: the requested path, or a parent folder with a final `/`. */
   readonly path: string
+  /** The line of a file of ignore rules that leaves it out. */
   readonly line?: IgnoreLine
   /** The glob of `exclude` that leaves it out. */
   readonly glob?: string
+  /** The target of a symbolic link: relative to the root, or absolute if it lies outside. */
   readonly target?: string
   /** Why the target of the symbolic link is not served. */
   readonly because?: LeftOut
 }
 
-/** Number of names left out below a root, by reason. A folder that is left out counts once, with everything in it. */
 export interface LeftOutCounts {
+  /** Number of names left out below a root, by reason. A folder that is left out counts once, with its contents. */
   readonly counts: Readonly<Partial<Record<LeftOutReason, number>>>
+  /** Whether every name was examined. */
   readonly complete: boolean
 }
 
-/** Explains why files are left out, for the operator. */
 export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
-/** Maximum length of a chain of symbolic links that is explained. */
+/** Maximum length of a chain of symbolic links that is explained. A longer one is called a circle. */
 const maxTargets = 8
 
 /**
@@ -166,12 +167,13 @@ export async function openLeftOut(options: FilesOptions) {
   }
 
   return {
+    /** Returns why a path is not served; undefined when it is served. */
     explain: (queryPath: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(queryPath, signal),
     /**
      * Counts the names left out, among at most `maxNames` names.
      *
-     * @param see Gets each path; that of a folder ends in `/`. A link is seen as both. `isWalked` tells whether the names in a folder are
-     *   counted too.
+     * @param see Gets each path; that of a folder ends in `/`. A link is seen as both, since it may lead to either. `isWalked` tells whether
+     * the names in a folder are counted too.
      */
     count: (
       maxNames: number,
@@ -253,7 +255,7 @@ async function countLeftOut(
   return { counts, complete: count <= maxNames }
 }
 
-/** The messages with which the walk refuses to enter a name that is visible and of the right type. */
+/** Reasons, by the messages with which the walk refuses a name. */
 const refusals: Readonly<Record<string, LeftOutReason>> = {
   'listed in another spelling': 'spelling',
   'another mount': 'other-file-system',

@@ -59,7 +59,7 @@ type KnownFacts = FileFacts | 'nothing' | undefined
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
 export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveOut }: EntryBuilderOptions) {
-  /** Cache of the facts that rules set for each name of a directory. */
+  /** The facts that rules set, by the index of a name: matching globs is slow. */
   const factsByNames = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
@@ -72,7 +72,6 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return facts
   }
 
-  /** Returns the entry of a name, without a promise if nothing must be read for it; undefined if the name is not served. */
   const entryOf = (
     directory: ListedDirectory,
     index: number,
@@ -91,7 +90,6 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Returns the facts in the stats of a name, and caches them if a later change of the file raises an event in the directory. */
   const judge = (
     directory: ListedDirectory,
     index: number,
@@ -108,13 +106,12 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     }
     const facts = toFileFacts(stats)
     const isAllowed = modeAllowsReading(stats)
-    // A write through another hard link raises its event in another directory.
+    // A write through another hard link may raise its event in another directory.
     factsByName?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
     if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
   }
 
-  /** Returns the entry of a symbolic link, with the facts of its target; undefined if it is not served. */
   const entryAt = async (directory: OpenedEntry, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
     try {
       return await describe(await walk.enter(directory, name, false, signal), signal)
@@ -171,7 +168,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
   return { of: entriesOf, describe }
 }
 
-/** Returns the entries of a group of names in a mount without `rules`, if the facts of all are cached; otherwise undefined. */
+/** Fast path without `rules`; undefined if the facts of a name are not cached, or the name is a symbolic link. */
 function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
   group: readonly number[],
@@ -192,22 +189,19 @@ function toFileFacts(stats: BigIntStats): FileFacts {
   return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: versionStamp(stats) }
 }
 
-/** Returns the entry of a file, without its heading. Opens nothing. */
 function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeByName(baseName(path))
-  // Without rules, no spread is needed.
   if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
   return { path, ...facts, mimeType, size, modified, version }
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
-  // Changes of the directory with the same time leave the same stamp, so a recent stamp is no version.
+  // A recent stamp is no version: a further change at the same time leaves it unchanged.
   const version = isSettled(stats, Date.now()) ? { version: versionStamp(stats) } : {}
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** Creates the function that takes titles from the first headings of files. Titles are cached by version and path. */
 export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
@@ -218,7 +212,6 @@ export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   ): Promise<string | undefined> => {
     const place = await open()
     try {
-      // The file was replaced meanwhile: the next listing reads its heading.
       if (!place.stats.isFile() || versionStamp(place.stats) !== entry.version) return undefined
       return await readHeading(places, place, signal)
     } finally {
@@ -227,6 +220,7 @@ export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   }
 
   return {
+    /** Returns the entry with the first heading of its file as title, if there is one. Closes the place that `open` returns. */
     title: async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry> => {
       const key = `${entry.version}/${entry.path}`
       let cachedTitle = titles.get(key)
@@ -251,7 +245,6 @@ async function readHeading(places: RootAccess, place: Place, signal: AbortSignal
     const length = await handle.read(buffer, { offset: 0, length: headingBytes, position: 0 }, signal)
     const head = buffer.subarray(0, length)
     const text = head.subarray(0, wholeCharacters(head).to)
-    // The title of a file in another encoding is found by the wrapper that decodes it.
     return isText(text) ? headingIn(text.toString()) : undefined
   } finally {
     handle.close()
@@ -260,9 +253,11 @@ async function readHeading(places: RootAccess, place: Place, signal: AbortSignal
 
 interface ListerOptions extends EntryBuilderOptions {
   readonly names: NameCache
+  /** Asks a running watch for the states of directories. `files` is the number of files to examine without an answer. */
   readonly confirm?: (files: number) => Promise<StateOfDirectory | undefined>
   /** How long confirmed facts are cached, in milliseconds. */
   readonly keptMs: number
+  /** Throws when the provider is closed, or the signal has aborted. */
   readonly check: (signal: AbortSignal) => void
 }
 
@@ -275,19 +270,17 @@ interface Frame {
   readonly identity: string
 }
 
-/** Number of files in the first and in the largest group to examine. Groups grow, because the caller may want only the first file. */
+/** Number of files in a group to examine: at the beginning, and at most. Groups grow, because a caller may want only one file. */
 const [firstGroup, lastGroup] = [4, 64]
-/** Maximum number of names that are tested for one group, so that other work gets its turn. */
 const maxTried = 1000
 /**
- * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20 files. The
- * second number is for directories that a listing has examined under the same watch.
+ * Number of files that a listing examines before it asks the watch, because asking takes as long as examining about 20 files. The second number is
+ * for directories whose facts are cached.
  */
 const [unasked, unaskedAgain] = [64, 8]
 /** How long an answer of the watch is used, in milliseconds. */
 const confirmedMs = 20
 
-/** Creates the functions that list files (`list`) and describe one file or directory (`stat`). */
 export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
@@ -305,7 +298,6 @@ export function createFileLister(options: ListerOptions) {
     }
   }
 
-  /** Opens a child directory; undefined when it is gone or not served. */
   const descend = async (frame: Frame, name: string, signal: AbortSignal): Promise<Frame | undefined> => {
     const after = frame.after.startsWith(name) ? frame.after.slice(name.length) : ''
     let position: OpenedEntry | undefined
@@ -340,7 +332,7 @@ export function createFileLister(options: ListerOptions) {
     const rest = resumeKeyIn(prefix, after)
     if (rest === undefined) return
     const frames: Frame[] = []
-    /** Closes all directories but the first, because one entry found in them is enough. */
+    /** Closes the directories below the first, because one entry found in them is enough. */
     const leave = () => {
       for (const { position } of frames.splice(1)) position.place.close()
     }
@@ -349,7 +341,7 @@ export function createFileLister(options: ListerOptions) {
     try {
       const start = await walk.to(prefix, { signal, allows })
       try {
-        // Entries begin with the prefix, so a directory that is listed in another spelling has none.
+        // Entries begin with the prefix: a directory that is listed in another spelling has none.
         if (start.aliases[0].path !== prefix) throw notFound('listed in another spelling')
         frames.push(await open(start, rest, signal))
       } catch (error) {
@@ -387,7 +379,6 @@ export function createFileLister(options: ListerOptions) {
         if (eventLoopYield.due()) await eventLoopYield.take()
       }
     } catch (error) {
-      // The prefix does not exist (any more): nothing is below it.
       if (!isResourceError(error, 'not-found')) throw error
     } finally {
       for (const { position } of frames) position.place.close()
@@ -401,7 +392,10 @@ export function createFileLister(options: ListerOptions) {
   }
 }
 
-/** Creates a function for one list: it returns the cached facts of a directory if a watch confirms them, else only records new ones. */
+/**
+ * Creates a function for one list: it returns the cached facts of a directory if a watch confirms them, else a recorder that forgets facts which
+ * differ.
+ */
 function createKnown(confirm: ListerOptions['confirm'], cache: FileFactsCache) {
   let count = 0
   let confirmed: StateOfDirectory | undefined

@@ -7,7 +7,7 @@ import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { Description } from '../../core/provider.ts'
 
-/** Types of names and extensions that the `mime` library does not know, or maps to a rare type. */
+/** Extensions and whole names of files, by their MIME types. The `mime` library decides about others. */
 const types: Readonly<Record<string, readonly string[]>> = {
   'text/typescript': ['ts', 'mts', 'cts'],
   'text/tsx': ['tsx'],
@@ -94,7 +94,7 @@ const typesByName = new Map(
 
 const others = new Map<string, string | undefined>()
 
-/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. Undefined if neither is known. */
+/** Returns the MIME type for a file name; undefined if none is known. */
 export function mimeTypeByName(name: string): string | undefined {
   const whole = typesByName.get(name)
   if (whole !== undefined) return whole
@@ -103,7 +103,6 @@ export function mimeTypeByName(name: string): string | undefined {
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
   if (!typesByName.has(extension) && !others.has(extension)) {
-    // Clients can request any file name, so the cache is bounded.
     if (others.size >= 1000) others.clear()
     others.set(extension, mime.getType(extension) ?? undefined)
   }
@@ -111,7 +110,7 @@ export function mimeTypeByName(name: string): string | undefined {
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
-/** Returns the MIME type of a file: the type by name if the content agrees, else by its first bytes, else a general type of text or bytes. */
+/** Returns the MIME type of a file: the type by its name, unless there is none or its content contradicts it. */
 export function mimeTypeOfFile(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeByName(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
@@ -149,19 +148,18 @@ export interface FileRule extends Description {
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of the rules for one file. Files that match the same rules share one object. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
 }
 
-/** Returns the facts that rules set for the file at a path. */
 export type MetadataRules = (path: string) => RuleFacts
 
+/** The facts of a file in a mount without rules. */
 export const noFacts: Description = {}
 
 /**
- * Compiles rules. Undefined if there are none.
+ * Compiles rules; undefined if there are none.
  *
  * @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1.
  */
@@ -186,15 +184,18 @@ export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules 
   }
 }
 
-/**
- * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths that are served anyway. For a file in a folder
- * that is left out, the folder must be named too.
- */
-export type DefaultExcludes = boolean | { readonly except: readonly string[] }
+/** Whether files that are hardly ever worth serving are left out. */
+export type DefaultExcludes =
+  | boolean
+  | {
+      /** Globs of paths that are served nevertheless. A file in a folder that is left out also needs a glob for the folder. */
+      readonly except: readonly string[]
+    }
 
 export interface FilesOptions {
+  /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Limits of the path of the root. By default its symbolic links are followed when the provider is created. */
+  /** Limits of the path of the root. By default its symbolic links are followed, once, when the provider is created. */
   readonly within?: FolderBounds
   /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
@@ -227,17 +228,17 @@ export interface FilesOptions {
   readonly allowMounts?: boolean
   /** Maximum size of a file, or of a range, that is read at once, in bytes. Default 16 MiB, at most 256 MiB. */
   readonly maxBytes?: number
-  /** Rules that set metadata of files, such as their priority. */
   readonly rules?: readonly FileRule[]
   /**
    * Languages, as they are spelled in paths: `ja` for `docs/ja/a.md`. The `meta` of a read then names the same document in the other
    * languages. Do not set it if access rules hide some paths of the folder: their names would appear there. Default none.
    */
   readonly languages?: readonly string[]
+  /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which all files are compared with their last known state, in milliseconds: the longest delay of a change that the system does
-   * not report. Default 30,000, at least 100, at most a day.
+   * Interval at which files are compared with their last known state, in milliseconds, to find changes that the system does not report. Default
+   * 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   readonly log?: Log

@@ -17,16 +17,12 @@ import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 
-/**
- * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
- * (`O_PATH`).
- */
+/** A file or directory that was found. On Linux a descriptor (`O_PATH`) holds it open, which stays valid when its name changes. */
 export interface Place extends RefCounted {
-  /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
+  /** A file system path of this file or directory; its children are at `${at}/${name}`. */
   readonly at: string
-  /** Stats of the place at the time when it was found. */
   readonly stats: BigIntStats
-  /** Whether the place is on a local file system. */
+  /** Whether the place is known to be on a local file system, so that calls on it answer at once. */
   readonly local: boolean
   /** The kernel's number of the mounted file system that contains the place, if known. */
   readonly mount: string | undefined
@@ -35,7 +31,7 @@ export interface Place extends RefCounted {
 }
 
 export interface ReadHandle {
-  /** Fills a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
+  /** Reads into a part of the buffer from a position in the file. Returns the number of bytes read; 0 at the end. */
   read(
     buffer: Uint8Array,
     at: { offset: number; length: number; position: number },
@@ -46,29 +42,26 @@ export interface ReadHandle {
 }
 
 interface Steps {
-  /** Whether a directory is expected. If so, its mount is checked before everything else. */
+  /** Whether a directory is expected. On Linux its mount is then looked up. */
   readonly directory: boolean
-  /**
-   * Whether anything but a directory is refused as if it did not exist. The refusal comes at once, so that the time does not reveal that
-   * the name exists.
-   */
+  /** With `directory`, on Linux: whether anything else, a symbolic link included, is refused as if it did not exist. */
   readonly only?: boolean
-  /** Whether to follow a symbolic link, wherever it leads, to find the target. */
+  /** Whether to follow a symbolic link. Used only to find its target, which is not opened for reading. */
   readonly follow?: boolean
 }
 
-/** Access to a root and its contents. Methods throw `not-found` or `unavailable`, or the reason of the abort. */
+/** Access to a root and its contents. Errors are `not-found`, `unavailable`, or the reason of an abort. */
 export interface RootAccess {
   /** The path at which the root was opened, without symbolic links. The root may have moved since. */
   readonly real: string
   /**
-   * Returns the current root. It is opened again by its path when it was deleted, when its file system is unmounted, and when another one
-   * is mounted over it. Throws `unavailable` when it is gone.
+   * Returns the current root. On Linux it is opened again by its path when it was deleted, or its mount has changed. Throws `unavailable` when it is
+   * gone.
    */
   root(signal: AbortSignal): Promise<Place>
-  /** Opens a child of a directory; a symbolic link itself, unless `follow` is set. */
+  /** Opens a child of a directory. Opens a symbolic link itself, not its target, unless `follow` is set. */
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>
-  /** Returns the current path of a place relative to the root; undefined when it lies outside or is deleted. */
+  /** Returns the current path of a place relative to the root; undefined or `not-found` when it lies outside or is deleted. */
   where(place: Place, signal: AbortSignal): Promise<string | undefined>
   open(place: Place, signal: AbortSignal): Promise<ReadHandle>
   close(): void
@@ -84,14 +77,12 @@ interface CallTerms<T> {
   readonly signal: AbortSignal
   /** Held open until the call has ended, even if the caller aborts, so that its descriptor is not reused during the call. */
   readonly hold?: RefCounted
-  /** Receives a result that arrives after the abort. */
   readonly late?: (value: T) => void
 }
 
 /**
- * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls
- * forever: with a share of its own, it cannot block those of other providers. The share is half of the threads (`UV_THREADPOOL_SIZE`, 4
- * when unset).
+ * Semaphore for blocking calls: a bounded share of the thread pool of Node, by default half of its threads. So a mount that does not answer (NFS,
+ * FUSE) cannot block the whole pool.
  */
 export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
   let free = limit
@@ -138,6 +129,7 @@ function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4
 }
 
+/** Waits for a result, and rejects when the signal aborts first. `late` receives a result that arrives after the abort. */
 export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
@@ -157,14 +149,14 @@ export function untilAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (
   })
 }
 
-/** Adds an abort listener and returns the function that removes it. */
 function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  // Many calls may share one signal, and Node warns at the eleventh listener.
+  // Many calls may share one signal: Node would warn of a leak at the eleventh listener.
   setMaxListeners(0, signal)
   signal.addEventListener('abort', listener, { once: true })
   return () => signal.removeEventListener('abort', listener)
 }
 
+/** Error codes of the file system for a name that this process cannot open. */
 const absent = new Set([
   'EACCES',
   'EILSEQ',
@@ -201,10 +193,9 @@ export function toFileError(error: unknown): unknown {
 
 /** Error codes for a lack of memory, descriptors or the like in this process or the system. */
 const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
-/** Maximum number of names that are remembered as logged. */
 const maxLogged = 1000
 
-/** Leaves out one name in a directory that the file system fails on. Throws an error that is not about this name alone. */
+/** Logs a name in a directory that the file system fails on. Throws an error that does not concern this name alone. */
 export type LeaveOut = (path: string, error: unknown) => void
 
 export function createLeaveOut(log: Log): LeaveOut {
@@ -219,15 +210,14 @@ export function createLeaveOut(log: Log): LeaveOut {
   }
 }
 
-/** Options that decide, besides the name of a file, whether it is served. */
 export interface PermitOptions {
   readonly hardlinks: boolean
   readonly allowMounts: boolean
 }
 
 /**
- * Returns the kind of a file that may be served: regular file or directory. Undefined for devices, sockets and FIFOs, for a deleted file,
- * and, unless the options permit them, for a file with several names and for files on another device than the root.
+ * Returns the kind of a file that may be served: regular file or directory. Undefined for devices, sockets and FIFOs, for a deleted file, and,
+ * unless the options permit them, for a file with several names and for everything on another device than the root.
  */
 export function servableKind(
   stats: BigIntStats,
@@ -254,8 +244,8 @@ export async function statFile(place: Place, name: string, pool: Pool, signal: A
 }
 
 /**
- * Returns the stats of several children of a directory. On a local file system the calls run on this thread, until they turn out to be
- * slow.
+ * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
+ * until they turn out to be slow. The pool then does the rest.
  *
  * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. By default the error is thrown.
  */
@@ -269,7 +259,7 @@ export async function statFiles(
   const allStats: MaybeStats[] = []
   const start = performance.now()
   while (place.local && allStats.length < names.length) {
-    // Calls that take long wait for the disk.
+    // Calls that take this long probably wait for the disk.
     if (allStats.length % 8 === 0 && performance.now() - start > 5) break
     const name = names[allStats.length] ?? ''
     try {
@@ -304,7 +294,6 @@ async function lookInPool(
   signal: AbortSignal,
   leaveOut: LeaveOut = rethrow,
 ) {
-  // Each of at most four tasks examines its names in sequence, so that one abort listener serves many names.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<MaybeStats> =>
@@ -331,6 +320,7 @@ function nothingOr(error: unknown): undefined {
 
 let identity = { user: -1, groups: new Set<bigint>() }
 
+/** Returns the user and groups of this process, which may drop privileges while it runs. */
 function currentIdentity(): typeof identity {
   const user = process.geteuid?.() ?? 0
   if (user !== identity.user) {
@@ -347,7 +337,6 @@ function currentIdentity(): typeof identity {
 export function modeAllowsReading(stats: BigIntStats): boolean {
   const rights = stats.isDirectory() ? 0o5n : 0o4n
   const everybody = rights * 0o111n
-  // True for most files, without a look-up of the user of this process.
   if ((stats.mode & everybody) === everybody) return true
   const { user, groups } = currentIdentity()
   if (user === 0) return true
@@ -355,13 +344,13 @@ export function modeAllowsReading(stats: BigIntStats): boolean {
   return ((stats.mode >> shift) & rights) === rights
 }
 
-/** Returns a version stamp of a file or directory. Different states have different stamps, within the resolution of the file system's clock. */
+/** Returns a version stamp of a file or directory. Two states within one tick of the file system's clock may have the same stamp. */
 export function versionStamp(stats: BigIntStats): string {
   const { mtimeNs, ctimeNs, size, ino } = stats
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
 
-/** Whether two stats have the same stamp. */
+/** Whether two stats have the same {@link versionStamp}. */
 export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }
@@ -370,11 +359,11 @@ export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
 export const tickMs = 20
 
 /**
- * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. A time in the future was
- * set by hand, and counts as settled.
+ * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that may be
+ * stale although the stamp is unchanged. A time of change in the future is ignored.
  *
- * @param time Time at which the stats were taken, or a time before it.
- * @param until Time after the stats were taken.
+ * @param time Time at which the stats were taken, or when that is not known, a time before it.
+ * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
  */
 export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, until = time): boolean {
   for (const changed of [Number(stats.mtimeMs), Number(stats.ctimeMs)])
@@ -382,16 +371,14 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
   return true
 }
 
-/** Maximum number of directories with facts. */
 const maxDirectories = 2000
-/** Maximum number of facts of one directory. */
 const maxFacts = 10_000
 /** How long a directory must be unchanged before its times are trusted, in milliseconds: FAT, for example, counts time in steps of 2 s. */
 export const settledMs = 3000
 
 /**
- * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the
- * times of the directory change, as they do when a name is added.
+ * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of the
+ * directory change, as they do when a name is added.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
@@ -411,7 +398,7 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
       if (!local || !isSettled(stats, clock.now(), settledMs)) return
       const facts = of(directory) ?? new Set()
       if (directories.size >= maxDirectories) directories.clear()
-      // Clients can request any name, so the set is bounded.
+      // Clients can request any name, so the set must be bounded.
       if (facts.size >= maxFacts) facts.clear()
       directories.set(stats.ino, { stats, facts: facts.add(fact) })
     },
@@ -420,7 +407,6 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
 
 interface Bytes {
   readonly bytes: Buffer
-  /** Offset of the first of the bytes in the file. */
   readonly start: number
   readonly head: Buffer
   readonly stats: BigIntStats
@@ -430,13 +416,14 @@ const chunkBytes = 1024 * 1024
 const attempts = 6
 
 /**
- * Reads a file, or a range of it, as it was at one moment. Times and size are compared before and after; when they differ, the file is read
- * again, with at most six attempts. After a recent write the read waits for a tick of the clock, because one more write could leave the
- * same time. A file that only grows, like a log, is read up to its size when the read began.
+ * Reads a file, or a range of it, as it was at one moment.
+ *
+ * Times and size are compared before and after; when they differ, the file is read again, with at most six attempts. A file that only grows, like a
+ * log, is read up to its size when the read began. A file of which only `ctime` changes is accepted when two reads are equal.
  *
  * @param limit Maximum number of bytes read.
- * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for
- *   a file that does not stop changing, {@link overReadLimitError} for more bytes than `most`.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a file that
+ * does not stop changing, {@link overReadLimitError} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,
@@ -500,7 +487,6 @@ export function rangeWithin(
   )
 }
 
-/** Whether a file was only appended to between two reads, as far as the reads show. */
 function hasGrown(before: Bytes, after: Bytes): boolean {
   if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
   return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
@@ -513,11 +499,12 @@ function isUntouched(before: Bytes, bytes: Bytes, after: BigIntStats): boolean {
   return same && isQuiet(before.stats) && bytes.bytes.equals(before.bytes)
 }
 
-/** Whether a file was last modified more than a tick of the clock ago, or in the future. */
+/** Whether a file was last modified more than a tick of the clock ago. A modification time in the future is accepted, too. */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }
 
+/** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
 async function readPart(handle: ReadHandle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
   const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
   let length = 0
@@ -525,13 +512,12 @@ async function readPart(handle: ReadHandle, start: number, end: number, beyond: 
     const part = { offset: length, length: Math.min(chunkBytes, buffer.length - length), position: start + length }
     const count = await handle.read(buffer, part, signal)
     length += count
-    // A short read means the end of the file if all expected bytes have been read.
+    // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.
     if (count === 0 || (count < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)
 }
 
-/** A text without its byte order mark, with its byte range in the file. */
 interface TextRange {
   readonly text: string
   readonly start: number

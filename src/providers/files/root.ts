@@ -23,15 +23,15 @@ import {
   toFileError,
 } from './place.ts'
 
-/** Characters that Windows does not allow in a name, such as separators, wildcards, and the mark of drives and streams. */
+/** Characters that Windows does not allow in a name. */
 const special = /[\\/:*?"<>|]/
 
-/** Names of devices, with or without an extension. Windows opens the device whatever the directory is. */
+/** Names of devices, with or without an extension. Windows may open the device whatever the directory is. */
 const device = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|conin\$|conout\$|clock\$) *(?:[.:]|$)/i
 
 /**
- * Whether the system takes a segment of a path as the name of one file. On Windows a backslash leads into a folder, `:` to a stream or a
- * drive, `NUL` to a device, and dots and spaces at the end are dropped, so rules would judge another name than the one that is opened.
+ * Whether the system takes a segment of a path as the name of one file, as it stands. On Windows a backslash leads into a folder, `:` to a stream
+ * or a drive, `NUL` to a device, and dots and spaces at the end are dropped, so rules would judge another name than the one that is opened.
  */
 export function isFileName(segment: string, platform: NodeJS.Platform): boolean {
   return platform !== 'win32' || !(special.test(segment) || device.test(segment) || /[. ]$/.test(segment))
@@ -39,8 +39,7 @@ export function isFileName(segment: string, platform: NodeJS.Platform): boolean 
 
 /**
  * Access to files by descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
- * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`, so no rename leads out of the root. On a local disk, names are
- * opened and files of at most 64 KiB are read on this thread; everything else goes to the thread pool.
+ * (`/proc/self/fd/N/name`, as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root.
  */
 
 /** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
@@ -51,11 +50,10 @@ const open = promisify(fs.open)
 const fstat = promisify(fs.fstat)
 const readDescriptor = promisify(fs.read)
 
-/** Maximum age of the last check that the root is still mounted at its path, in milliseconds. */
+/** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
 const mountCheckMaxAgeMs = 1000
 /** Age from which a new check begins in the background, in milliseconds. */
 const mountCheckAgeMs = 500
-/** Maximum time that a call waits for a check, in milliseconds. */
 const mountWaitMs = 50
 
 const never = new AbortController().signal
@@ -70,10 +68,11 @@ const never = new AbortController().signal
 export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, at?: string): Promise<RootAccess> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
 
+  /** Returns the place of a descriptor. Closes the descriptor if it throws. */
   const placeOf = async (descriptor: Descriptor, cachedMount: KnownMount, signal: AbortSignal): Promise<Place> => {
     try {
       const { root } = keeper
-      // The kernel knows the number of the mount without a call to a mount that may not answer.
+      // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
       const mount = 'mount' in cachedMount || root.mount === undefined ? cachedMount.mount : mountIdOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
@@ -117,7 +116,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
 
     where: async (place) => {
       try {
-        // The root may have been renamed meanwhile, so both paths are read now.
+        // Both paths are current: the root may have been renamed meanwhile.
         const base = fs.readlinkSync(keeper.root.descriptor.at)
         const here = fs.readlinkSync(place.at)
         const prefix = base === '/' ? '/' : `${base}/`
@@ -131,10 +130,10 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
     },
 
     open: async (place, signal) => {
-      // This path is a magic link of /proc, which opens the place itself.
+      // This path is a magic link of /proc: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
-      // The place is held open, so a local file system opens it without the disk.
+      // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
       const descriptor = await openDescriptor(place.at, flags, pool, { signal, hold: place, local, isHere: local })
       return createReadHandle(descriptor, pool, local, stats)
     },
@@ -157,6 +156,7 @@ interface Root {
   readonly local: boolean
 }
 
+/** Keeps a root open, and opens it again when another file system is mounted at its path, or its own is unmounted. */
 function createRootKeeper(first: Root, real: string, pool: Pool) {
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
@@ -193,10 +193,9 @@ function createRootKeeper(first: Root, real: string, pool: Pool) {
     isClosed: false,
     /** Whether the file system of the root was unmounted, and the root could not be opened again. */
     isDetached: false,
-    /** Whether other file systems may be mounted inside the root. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
-    /** Checks the mount if the last check is old, without waiting long for a mount that does not answer. */
+    /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
     checkSoon: async (): Promise<void> => {
       const ageMs = performance.now() - checkedAt
       if (ageMs < mountCheckAgeMs) return
@@ -257,7 +256,6 @@ function selfTest(root: Descriptor, real: string): void {
   throw fault('the kernel does not know O_PATH')
 }
 
-/** Reference-counted file descriptor. It is closed after its last user has closed it. */
 export interface Descriptor extends RefCounted {
   readonly fd: number
   /** A path below /proc that opens the object of the descriptor. */
@@ -314,14 +312,9 @@ export async function statDescriptor(descriptor: Descriptor, local: boolean, poo
   }
 }
 
-/** Maximum size of a file that is read on this thread, in bytes. */
 const maxSyncReadBytes = 64 * 1024
 
-/**
- * Returns a handle that reads from a descriptor.
- *
- * @param local Whether the file is on a local disk. Then a small file is read on this thread, any other one in the pool.
- */
+/** @param local Whether the file is on a local disk, so that a small one is read on this thread. */
 export function createReadHandle(
   descriptor: Descriptor,
   pool: Pool,
@@ -371,12 +364,12 @@ export function mountTable(): string | undefined {
   }
 }
 
-/** Whether a mount is still in the table, which has no unmounted ones (also by `umount -l`). True without a table. */
+/** Whether a mount is in the table. True without a table. */
 export function isMounted(mount: string, table: string | undefined): boolean {
   return table === undefined || `\n${table}`.includes(`\n${mount} `)
 }
 
-/** Whether the table may have a mount inside a directory. */
+/** Whether the table may have a mount inside a directory. True without a table. */
 export function hasMountsInside(directory: string, table: string | undefined): boolean {
   if (table === undefined) return true
   const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
@@ -390,21 +383,18 @@ interface RootOptions {
   readonly root: string
   readonly within?: FolderBounds
   readonly allowMounts: boolean
-  /** Whether the private files of version control at a path are served. */
   readonly servesPrivate: (path: string) => boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
   readonly platform?: NodeJS.Platform | undefined
 }
 
-/** Folders of the operating system. They and the folders in them are refused as roots. */
 const forbiddenRoots = ['/proc', '/sys', '/dev']
 
 /**
- * Resolves and opens a root. Symbolic links at or above it are followed at this call, as far as `within` allows.
+ * Resolves and opens a root. A symbolic link at or above it is followed once, at this call, as far as `within` allows.
  *
- * @throws ResourceError `invalid` (reason `configuration`) for a root that cannot or must not be served, such as a missing one, a git
- *   directory or `/`.
+ * @throws ResourceError `invalid` (reason `configuration`) for a root that cannot or must not be served, such as a missing one, a git directory or `/`.
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<RootAccess> {
   const real = await resolveRoot(options)
@@ -417,6 +407,7 @@ export async function openRoot(options: RootOptions, pool: Pool, log: Log): Prom
 
 export interface OpenedRoot {
   readonly real: string
+  /** The path of the place of the root, as in `Place.at`. */
   readonly at: string
 }
 
@@ -452,7 +443,7 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   }
 }
 
-/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are not files for people. */
+/** Throws for a root that is or lies in a git directory, whose configuration may hold passwords. */
 async function refuseGitDirectory(root: string, real: string): Promise<void> {
   const gitDirectory = await gitDirectoryAround(real)
   if (gitDirectory === undefined) return
@@ -465,9 +456,10 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
 }
 
 /**
- * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows). A path is resolved and compared with the root
- * before a file is opened or a directory is read, and the times of the directories on the way are compared before and afterwards. So a
- * process that swaps directories inside the root makes calls fail, if the file system keeps these times as POSIX demands.
+ * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows).
+ *
+ * The times of the directories on the way are compared before and after a file is opened or a directory is read: replacing a directory changes the
+ * times of its parent, if the file system keeps these times as POSIX demands.
  */
 async function openPortablePlaces(
   real: string,
@@ -493,7 +485,7 @@ async function openPortablePlaces(
   const statsOf = (path: string, signal: AbortSignal) => call(signal, () => fs.promises.lstat(path, { bigint: true }))
 
   /**
-   * Runs a call on a path. Returns its result if no directory on the way was replaced meanwhile; else tries again, up to six times.
+   * Runs a call on a path. Returns its result only if no directory on the way was replaced meanwhile; else tries again, with at most six attempts.
    *
    * @param depth Number of names of the path, from the root, that must not be replaced; -1 for all but the last.
    * @param discard Receives a result that is not returned.

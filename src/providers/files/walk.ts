@@ -37,7 +37,6 @@ export interface VisibilityOptions {
 /** Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
-/** The rule that leaves a name out. */
 export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
 
 /** Maximum length of a path that is served, in UTF-16 code units: about the limit of system calls (`PATH_MAX`). */
@@ -70,7 +69,6 @@ export function createNameJudge(options: VisibilityOptions) {
 
 type PathTest = (path: string) => boolean
 
-/** Returns the options that decide about repositories and files of ignore rules. */
 export function ignoreFileOptions(options: {
   readonly gitignore: boolean
   readonly worktrees: boolean
@@ -88,7 +86,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Returns a test whether a path matches a glob, in any letter case, or in its folded spelling. */
+/** Returns a test whether a path matches a glob, in any letter case. Spellings that some file systems treat as one name match alike. */
 export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
@@ -135,9 +133,11 @@ interface Alias {
 /** A file or directory that may be served, held open. The receiver must close its place. */
 export interface OpenedEntry {
   readonly place: Place
-  /** The requested name comes first, as the directories list it. A place reached through symbolic links must be visible under each name. */
+  /** The requested name, as the directories list it, comes before those of symbolic links on the way. The place must be visible under each. */
   readonly aliases: readonly [Alias, ...Alias[]]
+  /** Device number of the root. */
   readonly device: bigint
+  /** Aliases other than the requested one must pass this test. */
   readonly allows: Allows
   /** Stats of the directories from the root to here. */
   readonly trail: readonly fs.BigIntStats[]
@@ -147,7 +147,7 @@ export interface OpenedEntry {
 
 export type Allows = (path: string) => boolean
 
-/** Opens files and directories that may be served. Methods throw `not-found` for one that may not, whatever the reason. */
+/** Opens files and directories that may be served. Every method throws `not-found` for one that may not, whatever the reason. */
 export interface Walker {
   root(signal: AbortSignal, allows?: Allows): Promise<OpenedEntry>
   /** Opens a child of a directory. The parent stays open. */
@@ -163,17 +163,15 @@ interface WalkOptions {
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
-  /** Returns the names that a directory lists, sorted. */
   readonly names: ListedNames
-  /** Looks a child up. Default: in the file system. */
   readonly look?: StatEntry
   readonly symlinks: 'deny' | 'beneath'
   readonly ignoreFiles: IgnoreFiles
 }
 
-/** Maximum depth of directories that are served: a walk holds one descriptor for each. */
+/** Maximum depth of served directories. A listing holds a descriptor for each level. */
 export const maxDepth = 256
-/** Maximum number of symbolic links in one path: directories that link to each other could be reached by very many paths. */
+/** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
 export function createWalk(options: WalkOptions): Walker {
@@ -192,7 +190,7 @@ export function createWalk(options: WalkOptions): Walker {
     }
   }
 
-  /** Opens the target of a link by a walk that follows no links. */
+  /** Opens the target of a link by a walk that follows no links, so that only a target that is served by its own path is found. */
   const follow = async (
     parent: OpenedEntry,
     name: string,
@@ -292,7 +290,7 @@ export function createWalk(options: WalkOptions): Walker {
 
 const maxVerdicts = 10_000
 
-/** Caches the verdicts on names. */
+/** Caches the verdicts on names, because judging a name takes a notable part of a small read. */
 export function cacheVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
@@ -306,7 +304,6 @@ export function cacheVerdicts(visible: Visibility): Visibility {
   }
 }
 
-/** Returns the identity of a file or directory on this machine: device and inode. */
 export function fileIdentity({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
@@ -325,10 +322,10 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
   return pool.run(allowed, { signal, hold: place })
 }
 
-/** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
 export interface DirectoryNames {
+  /** The names that are visible by name, in path order. That of a directory ends in `/`. */
   readonly names: readonly string[]
-  /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
+  /** Names of symbolic links. `names` may have each as a file and as a directory, because the target may be either. */
   readonly links: ReadonlySet<string>
 }
 
@@ -340,16 +337,15 @@ interface ListedNames {
 export type StatEntry = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
 
 /**
- * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or
- * decomposed, with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so other spellings open
- * nothing.
+ * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or decomposed,
+ * with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name.
  */
 function createSpelling(names: ListedNames, look: StatEntry) {
   const facts = createDirectoryFacts()
   const composed = new WeakMap<DirectoryNames, ReadonlyMap<string, readonly string[]>>()
 
   return {
-    /** Whether a directory lists the found place under exactly the given name. */
+    /** Whether a directory lists a name in this spelling. */
     isListed: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<boolean> => {
       if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
       if (!(await mayBeSpelledOtherwise(parent.place, name, signal))) {
@@ -359,7 +355,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
       const { names: allNames } = await names.of(parent, signal)
       return [name, `${name}/`].some((one) => allNames[indexAfter(allNames, one) - 1] === one)
     },
-    /** Returns the only listed name that is canonically equivalent; else undefined. */
+    /** Returns the only listed name that is canonically equivalent to a name and differs from it; undefined if there is none, or several. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!mayHaveOtherSpellings(name)) return undefined
       const directoryNames = await names.of(parent, signal)
@@ -370,7 +366,10 @@ function createSpelling(names: ListedNames, look: StatEntry) {
     },
   }
 
-  /** Whether the directory may accept other spellings of the name: the name looks like a short one, or a variant of it leads to a file. */
+  /**
+   * Whether the directory may accept other spellings of the name: the name looks like a short one, or a variant of it leads to a file. The
+   * identity of that file proves nothing, because some file systems in user space (FUSE) number each spelling anew.
+   */
   async function mayBeSpelledOtherwise(directory: Place, name: string, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
     for (const variant of variantsOf(name)) if ((await look(directory, variant, signal)) !== undefined) return true
@@ -378,7 +377,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
   }
 }
 
-/** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
+/** Returns the names that may have other spellings, by canonical form and without a final `/`. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const paths = new Map<string, string[]>()
   for (const usualName of names) {
@@ -392,23 +391,21 @@ function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly
   return paths
 }
 
-/** Returns other spellings of a name. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()
     return lower === character ? character.toUpperCase() : lower
   }).join('')
+  // Some file systems ignore a soft hyphen.
   const first = turned === name ? `${name}\u00ad` : turned
   return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }
 
-/** Number of names between two readings of the clock. */
 const namesPerLook = 256
 
-/** Sorts the names of one directory in path order and removes duplicates, in time slices. */
+/** Sorts names in path order and removes duplicates. Yields to the event loop on the way. */
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
   let count = 0
-  // Comparing two names takes less time than reading the clock, so it is read once for many names.
   const slices = { due: () => ++count % namesPerLook === 0 && eventLoopYield.due(), rest: eventLoopYield.take }
   const unique: string[] = []
   for (const name of await sortInSlices(names, comparePaths, slices, sortRun)) {
@@ -419,7 +416,7 @@ export async function sortNames(names: readonly string[]): Promise<readonly stri
 }
 
 function sortRun(names: string[]): string[] {
-  // Up to U+D7FF, the order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
+  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
   const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
   return names.sort(plain ? undefined : comparePaths)
 }
@@ -432,7 +429,6 @@ interface NamesSnapshot {
   readonly names: DirectoryNames
 }
 
-/** Maximum number of cached names of all directories. One directory may have more. */
 const maxNames = 500_000
 /** How long a snapshot is used, in milliseconds, on a file system that may not update the times of its directories. */
 const maxForeignAgeMs = 1000
@@ -450,7 +446,6 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const snapshots = createLruCache<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: OpenedEntry; readonly snapshot: Promise<NamesSnapshot> }>()
 
-  /** Whether a name in a directory is visible, judged by the name alone. */
   const shows = ({ aliases }: Pick<OpenedEntry, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
@@ -528,7 +523,6 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 
 export type NameCache = ReturnType<typeof createNameCache>
 
-/** Whether two positions have the same aliases: the same paths with the same ignore rules. */
 export function sameAliases(a: Pick<OpenedEntry, 'aliases'>, b: Pick<OpenedEntry, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
@@ -537,6 +531,7 @@ export function sameAliases(a: Pick<OpenedEntry, 'aliases'>, b: Pick<OpenedEntry
 }
 
 interface FoundNames {
+  /** The names of files, and those of directories with a final `/`. */
   readonly names: string[]
   readonly linked: string[]
 }
@@ -545,7 +540,7 @@ interface FoundNames {
 const smallBytes = 16 * 1024
 
 /**
- * Reads the names in a directory. Does not use `recursive`, which loses files on Node 20.
+ * Reads the names in a directory, those of a large one in chunks.
  *
  * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
@@ -613,8 +608,8 @@ export interface FactsByName {
 /**
  * Cache of the facts of examined files, for each directory. The facts are dropped with the names of the directory.
  *
- * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map
- *   or another hard link.
+ * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map or
+ * another hard link.
  */
 export function createFileFactsCache(keptMs: number) {
   const factsCache = new WeakMap<
@@ -624,15 +619,12 @@ export function createFileFactsCache(keptMs: number) {
   return {
     /** Whether facts of the directory are cached, even if they are out of date. */
     knows: (names: DirectoryNames): boolean => factsCache.has(names),
-    /**
-     * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ. Undefined when nothing
-     * is known.
-     */
+    /** Returns a recorder that only forgets cached facts which differ from those of a new examination; undefined when none are cached. */
     comparing: (names: DirectoryNames): FactsByName | undefined => {
       const facts = factsCache.get(names)?.looked
       return facts === undefined ? undefined : createComparing(facts)
     },
-    /** @param state State of the directory. Facts of another state are dropped. */
+    /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
     of: (names: DirectoryNames, state: number): FactsByName => {
       const last = factsCache.get(names)
       const now = performance.now()

@@ -60,18 +60,16 @@ import {
   type WatchThreadMessage,
 } from './watch.ts'
 
-/** Change of a file since it was last examined. */
 type NameChange = 'came' | 'went' | 'changed' | undefined
 
-/** State of the files of one directory when they were last examined. */
 interface FileStates {
   readonly names: DirectoryNames
   /**
-   * Records the stats of the name at an index (undefined: not served), and returns the change. A file that was never examined is reported
-   * as changed if it changed since the watch began. With `doubt`, it is always reported, and so is a file that was examined so soon after a
-   * change that a further change may have left the same times.
+   * Records the stats of the name at an index (undefined: not served), and returns the change. A file that was never examined counts as changed if it
+   * changed since the watch began.
    *
-   * @param doubt Whether an event reported a change in the directory, or no event would report one.
+   * @param doubt Whether to report a file also if it was never examined, or examined so soon after a change that a further change may have left the
+   * same times.
    * @param look Period in which the stats were taken, in milliseconds since 1970.
    */
   note(
@@ -80,6 +78,7 @@ interface FileStates {
     doubt: boolean,
     look: { readonly from: number; readonly until: number },
   ): NameChange
+  /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
   /** Returns the snapshot with the new names of the directory, the names that it did not have, and the files that are gone. */
   renew(names: DirectoryNames): {
@@ -107,8 +106,9 @@ const now = new BigInt64Array(4)
 
 /** @param stamps For each name: inode, size, mtime and ctime in nanoseconds. */
 function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64Array, since: number): FileStates {
+  /** Whether the stamp is unchanged. Stores the new one. */
   const stamp = (at: number, { ino, size, mtimeNs, ctimeNs }: BigIntStats): boolean => {
-    // Stored in an array of the same type first, because an inode above 63 bits is truncated in it.
+    // Stored in an array of the same type first, so that an inode above 63 bits is compared in its truncated form.
     now.set([ino, size, mtimeNs, ctimeNs])
     const same = now.every((value, i) => value === stamps[at + i])
     if (!same) stamps.set(now, at)
@@ -126,7 +126,7 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
       const same = stamp(index * 4, stats)
       states[index] = isSettled(stats, from, tickMs, until) ? settled : fresh
       if (before === absent) return 'came'
-      // The clock of a file system lags behind by at most one tick.
+      // The clock of a file system may lag behind by a tick.
       if (before === unknown) return doubt || Number(stats.ctimeMs) > since - tickMs ? 'changed' : undefined
       return !same || (before === fresh && doubt) ? 'changed' : undefined
     },
@@ -157,9 +157,10 @@ export interface Directory {
   readonly parent: Directory | undefined
   /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
-  /** Device and inode of the directory (see {@link fileIdentity}). */
   readonly identity: string
+  /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
+  /** Target paths of the symbolic links in it, by name. */
   readonly targets: Map<string, readonly string[]>
   /** Paths that symbolic links in it lead to, or led to before. */
   readonly linked: Set<string>
@@ -187,18 +188,15 @@ interface DirectoriesOptions {
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
   readonly prompt: boolean
-  /** Maximum number of names kept in memory. */
   readonly limit: number
 }
 
-/** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
 /** Keeps the directories that are served and the known state of their files, and notifies of changes. */
 export function createDirectoryTracker(options: DirectoriesOptions) {
   const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
   const all = new Set<Directory>()
-  /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
   let count = 0
 
@@ -209,12 +207,11 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     schedule.touch(directory)
   }
 
-  /** Records that lists must not use their cached facts of a directory any more. */
   const touch = ({ identity, handle }: Directory): void => {
     if (prompt && handle !== undefined) ledger.touch(identity)
   }
 
-  /** Watches a directory, also if it was watched before, because the system may have dropped the watch. */
+  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
   const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
     const onEvent: OnFileEvent = (name, isLost) => {
@@ -228,12 +225,14 @@ export function createDirectoryTracker(options: DirectoriesOptions) {
     touch(directory)
   }
 
+  /** Replaces the snapshot of a directory. @throws ResourceError `too-large` when there are more names in memory than the limit. */
   const know = (directory: Directory, snapshot: FileStates): void => {
     count += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
     if (count > limit) throw tooManyToWatch(limit)
   }
 
+  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
   const tell = (directory: Directory, name: string, isListed: boolean): void => {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
@@ -360,17 +359,14 @@ interface TreeOptions {
 type Cause = 'first' | 'heard' | 'round'
 
 const group = 256
-/** Delay of a retry after a failure, in milliseconds. */
 const retryDelayMs = 1000
-/** Duration of a slow scan, in milliseconds. */
+/** Duration above which a scan is slow, in milliseconds. Events do not schedule another scan for as long as a slow one took. */
 const slowScanMs = 20
 
 function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
-  /** Directories that could not be scanned, and wait for another try. */
   const troubled = new Set<Directory>()
 
-  /** Postpones a directory that cannot be scanned now. Its changes are notified later. */
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
@@ -426,6 +422,7 @@ function createTree(options: TreeOptions) {
         directories.drop(directory)
         directories.hear(parent, undefined)
       } else {
+        // Another directory is at the root's path: the next check of the root handles it.
         directory.heard = undefined
         schedule.later(directory, retryDelayMs)
       }
@@ -433,6 +430,7 @@ function createTree(options: TreeOptions) {
       if (!isResourceError(error, 'not-found')) putOff(directory, error)
       else if (parent !== undefined) directories.drop(directory)
       else {
+        // The root is unreadable: it is treated as empty until it can be read again.
         directories.empty(directory)
         schedule.later(directory, retryDelayMs)
       }
@@ -442,7 +440,6 @@ function createTree(options: TreeOptions) {
   }
 
   return {
-    /** Whether some directory could not be scanned, and is tried again later. */
     isPutOff: (): boolean => {
       for (const directory of troubled) if (directory.gone) troubled.delete(directory)
       return troubled.size > 0
@@ -467,10 +464,8 @@ function createTree(options: TreeOptions) {
   }
 }
 
-/** Adds or drops a child directory, as the file system has it now. */
 type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
-/** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
 function createScan(options: TreeOptions, visit: Visit) {
   const { directories, schedule, walk, names, permit, pool, leaveOut, signal } = options
 
@@ -500,9 +495,10 @@ function createScan(options: TreeOptions, visit: Visit) {
   }
 
   /**
-   * Examines some of the names of a directory. In a round, the new stats are judged after the events of the changes in them have arrived.
+   * Examines some of the names of a directory. In a round, the new stats are judged only after the events of all changes in them have arrived,
+   * so that no change is taken for the initial state.
    *
-   * @param names Names in events. Other names are not in doubt. Undefined if any name may have changed.
+   * @param names Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
    */
   const look = async (
     directory: Directory,
@@ -537,10 +533,9 @@ function createScan(options: TreeOptions, visit: Visit) {
     }
   }
 
-  /** Whether events have scheduled a scan of a directory, or will. */
+  /** Whether events have scheduled a scan of a directory, or will: after a lost event, the state of its names is unknown until then. */
   const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
 
-  /** Leaves the names of a directory to the scan that its events have scheduled. */
   const leaveToEvents = (directory: Directory): void => {
     // Without a reliable watch, any name may have changed without an event.
     if (directories.isHeard(directory)) directory.whole = true
@@ -558,7 +553,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     if (cause === 'first') {
       directories.know(directory, createFileStates(directoryNames, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
-      // Files can wait for the first round, since an event before it reports them as changed. The targets of links raise no events here.
+      // Files can wait for the first round, since an event before it reports them as changed. Links cannot: their targets raise no events here.
       const urgent = (name = '') => name.endsWith('/') || directoryNames.links.has(name)
       const first = all.filter((index) => urgent(directoryNames.names[index]))
       return look(directory, position, first, cause)
@@ -592,11 +587,11 @@ async function tellPassed(
   const passed = [...heardNames].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
-  // A name that came and went is no change of the list: otherwise every client would list again whenever a file is replaced.
+  // A name that came and went is no change of the list.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
-/** Replaces the known names of a directory, and notifies of the files and directories that are gone. */
+/** Replaces the known names of a directory, and notifies of the files and directories that are gone. Returns the new names. */
 function rename(
   directories: Directories,
   directory: Directory,
@@ -609,7 +604,7 @@ function rename(
   return came
 }
 
-/** Waits until the events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
+/** Waits until all events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */
 async function everythingHeard(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -714,7 +709,7 @@ export async function watchFiles(
     look: (directory) => tree.refresh(directory, 'round'),
     begun: handles.retry,
     intervalMs: options.reconcile,
-    // A round uses a fifth of the time at most.
+    // After the first round, a round uses about a fifth of the time.
     rest: 4,
   })
   const root = createRootWatch({ options, places, tree, rounds, directories, pending, log, signal })
@@ -781,6 +776,7 @@ export async function watchFiles(
       close()
       looks.end()
     })
+  /** Examines everything that may have changed, waits until the changes were taken, and resolves to whether every directory could be examined. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()
@@ -812,15 +808,13 @@ interface RefreshOptions {
   readonly tree: WatchedTree
 }
 
-/** Examines every directory with an event, or without a reliable watch. */
 async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
   for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
-  // An examination can schedule further directories.
+  // An examination can schedule further directories, such as those below a changed rule.
   for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
-/** Marks every watched directory as possibly changed in any name, because events may have been lost. */
 function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue
@@ -845,7 +839,6 @@ interface RootWatchOptions {
   readonly signal: AbortSignal
 }
 
-/** Keeps the directories of a watch in step with its root. */
 function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
   const { portable, root: openedRoot } = watch.options
@@ -862,7 +855,6 @@ function createRootWatch(watch: RootWatchOptions) {
     root = undefined
   }
 
-  /** Logs when the root was moved, because it stays served there. */
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)

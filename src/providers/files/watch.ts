@@ -24,11 +24,12 @@ export type OnFileEvent = (name: string | undefined, lost?: boolean) => void
 
 export interface WatchHandles {
   /**
-   * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
+   * Watches a directory from now on. Returns undefined when it cannot be watched, for example because of a limit.
    *
    * @param old Watch to replace and close. It stays open when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
+  /** Lets later calls of `open` try again after a limit was reached. */
   retry(): void
   /** Whether some directory has no watch because a limit was reached, or the watch of the whole tree failed. */
   readonly limited: boolean
@@ -36,13 +37,10 @@ export interface WatchHandles {
 
 interface HandlesOptions {
   readonly log: Log
-  /** Called when the system may have dropped events. */
   readonly overflown: () => void
-  /** `fs.watch`, which a test can simulate. */
   readonly watch?: WatchFile
 }
 
-/** Creates the watches of a root, none of them open yet: one of the whole tree, or one of each directory. */
 export function createHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
@@ -64,7 +62,7 @@ const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : name)
 
 /**
- * Creates a bounded set of file system watches, one for each directory. The system watches the open object, even after it is renamed.
+ * Creates a bounded set of file system watches, one for each directory. On Linux the system watches the directory itself, also after it is renamed.
  *
  * @param limit Maximum number of watches.
  */
@@ -86,7 +84,6 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
     return undefined
   }
 
-  /** Counts the events of one turn of the event loop, because a full queue arrives in one turn. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -140,18 +137,13 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
   }
 }
 
-/**
- * One recursive watch of a whole root, for macOS and Windows. FSEvents takes no more than 4,096 paths, and on Windows a directory that has
- * a watch of its own cannot be renamed or deleted.
- */
+/** One recursive watch of a whole root, for macOS and Windows. */
 function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: HandlesOptions): WatchHandles {
-  /** Listeners by the canonical path of their directory. A directory behind a link has several. */
   const listeners = new Map<string, Set<OnFileEvent>>()
   let watcher: ReturnType<WatchFile> | undefined
   let full = false
   let isRefused = false
 
-  /** Ends the watch until the next call of `retry`. */
   const fail = (error: unknown): undefined => {
     watcher?.close()
     watcher = undefined
@@ -222,7 +214,7 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
   }
 }
 
-/** Returns the size of the system's event queue of this process, see inotify(7). */
+/** Returns the maximum length of an inotify event queue, see inotify(7). */
 function queueLength(): number {
   try {
     return Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'latin1')) || 16_384
@@ -236,7 +228,6 @@ export type Schedule<T extends object> = ReturnType<typeof createSchedule<T>>
 const quiet = 20
 const latest = 100
 
-/** Creates a debounced schedule of items to examine. */
 export function createSchedule<T extends object>() {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
@@ -251,7 +242,7 @@ export function createSchedule<T extends object>() {
   }
 
   return {
-    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
+    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one, unless it is spared. */
     touch: (item: T): void => {
       const now = performance.now()
       const first = items.get(item)?.first ?? now
@@ -294,7 +285,7 @@ export function createSchedule<T extends object>() {
 }
 
 /**
- * Creates a queue of calls. Each waits for the next turn of a loop, and resolves to whether the turn could examine everything.
+ * Creates a queue of calls that wait for the next turn of a loop.
  *
  * @param drained Resolves when the changes that the turn found were handled.
  */
@@ -341,24 +332,24 @@ interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
   readonly look: (directory: T) => Promise<void>
   readonly begun: () => void
+  /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly intervalMs: number
-  /** Length of the pause after a time slice, as a multiple of the slice. The first round has no pauses. */
+  /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
   readonly rest: number
 }
 
 const sliceMs = 10
 
-/** Creates rounds, each of which scans the directories, also those without events. */
 export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
   let first = true
 
   return {
+    /** Time at which the next round begins or continues, as `performance.now()` returns it. */
     get due() {
       return due
     },
-    /** Continues a round for one time slice, or begins one. */
     go: async (): Promise<void> => {
       if (round === undefined) {
         begun()
@@ -378,6 +369,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
         first = false
       } else due = now + (first ? 0 : (now - start) * rest)
     },
+    /** Makes a new round due now, without pauses like the first. */
     reset: (): void => {
       round = undefined
       due = 0
@@ -388,7 +380,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
 
 export type PendingChanges = ReturnType<typeof createPendingChanges>
 
-/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed". */
+/** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000
 
 export function createPendingChanges() {
@@ -458,17 +450,12 @@ export function createPendingChanges() {
   }
 }
 
-/**
- * Lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
- * once the thread of the watch has handled the queued events, a directory without an event is unchanged. Confirmed facts are used no longer
- * than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
- */
-
 /** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
 export type DirectoryUpdates = readonly (readonly [identity: string, watched: boolean])[]
 
 export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 
+/** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createUpdateCollector() {
   const paths = new Set<string>()
   const dues = new Map<string, boolean>()
@@ -492,8 +479,7 @@ export function createUpdateCollector() {
 }
 
 /**
- * Returns the state of a directory by its identity: a number that differs after a change in it; undefined when the directory has no
- * reliable watch.
+ * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no reliable watch.
  */
 export type StateOfDirectory = (identity: string) => number | undefined
 
@@ -505,7 +491,10 @@ const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 /**
  * Keeps the states of the directories of one watch, in the main thread.
  *
- * @param send Requests the updates of the watch thread, which sends them once it has handled the queued events.
+ * The kernel queues an event with the change that causes it. So once the watch thread has handled its queued events, a watched directory without an
+ * event is unchanged.
+ *
+ * @param send Requests the updates of the watch thread, which sends them once it has handled its queued events.
  */
 export function createDirectoryStates(send: () => void) {
   const states = new Map<string, number>()
@@ -515,8 +504,8 @@ export function createDirectoryStates(send: () => void) {
   type Question = ReturnType<typeof createQuestion>
   let currentQuestion: Question | undefined
   /**
-   * The next request, shared by the callers that come while another request is pending: the pending answer may miss changes that they know
-   * of.
+   * The next request, shared by all callers that come while another request is pending: the pending answer may miss changes that they
+   * know of.
    */
   let next: Question | undefined
 
@@ -528,7 +517,7 @@ export function createDirectoryStates(send: () => void) {
 
   return {
     /**
-     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time.
+     * Asks the watch thread which directories are unchanged. Resolves to undefined if it does not answer in time: then examine the files.
      *
      * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
      */
@@ -564,30 +553,26 @@ export function createDirectoryStates(send: () => void) {
   }
 }
 
-/** Options of a watch. Plain data: it is sent to another thread. */
+/** Options of a watch. They are plain data, because they are sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly root: OpenedRoot
   readonly gitignore: boolean
   readonly worktrees: boolean
   readonly symlinks: 'deny' | 'beneath'
   readonly portable: boolean
-  /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
+  /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly reconcile: number
   readonly watches: number
-  /** Whether one watch of the system covers the whole root. */
   readonly recursive: boolean
 }
 
-/** Message that begins a watch. The port carries {@link WatchRequest}s to the thread; closing it ends the watch. */
 export interface WatchStart {
   readonly options: WatchOptions
+  /** Carries {@link WatchRequest}s to the thread. Closing the port ends the watch. */
   readonly port: MessagePort
 }
 
-/**
- * Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed
- * (`look`).
- */
+/** Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed (`look`). */
 export type WatchRequest = 'more' | 'dues' | 'look'
 
 export type WatchThreadMessage =
@@ -609,14 +594,13 @@ interface Thread {
 /** Time that the thread outlives its last user, in milliseconds. */
 const lingerMs = 2000
 
-/** The thread shared by the mounts of the process. It ends with its users, and does not keep the process alive. */
 let thread: Thread | undefined
 
 /**
  * Begins a watch in the shared watch thread.
  *
  * @param onLost Called when the thread has ended, for any reason.
- * @returns A function that releases this user. The creator of the port closes it.
+ * @returns A function that releases this user.
  */
 function beginInThread(message: WatchStart, onLost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
@@ -645,6 +629,7 @@ function startThread(): Thread {
   const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
+  // The event `exit`, which ends the watches, follows.
   worker.on('error', (error) => {
     mine.failure = error
   })
@@ -660,12 +645,10 @@ function threadEnded(cause: unknown): ResourceError {
 
 function startWatchWorker(): Worker {
   const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
-  // The thread allocates few large short-lived objects, so the young generation is small.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   try {
     return new Worker(file, settings)
   } catch (error) {
-    // The system refuses to start another thread.
     throw threadEnded(error)
   }
 }
@@ -681,7 +664,6 @@ export function createFilesWatch(
   log: Log,
   closing: AbortSignal,
 ) {
-  /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   const inboxes = new Set<ReturnType<typeof openInbox>>()
   const degraded = new Map<AbortSignal, Degradation>()
@@ -761,7 +743,7 @@ function openInbox(
 
   return {
     close,
-    /** Examines everything that may have changed. Resolves to whether every directory could be examined. */
+    /** Examines everything that may have changed. Resolves, once all changes so far were taken, to whether every directory could be examined. */
     look: (): Promise<boolean> =>
       new Promise((resolve) => {
         if (closed) return resolve(false)

@@ -12,8 +12,8 @@ import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 
 /**
- * A directory of a repository, held open. On Linux it is a descriptor, and paths go through /proc; elsewhere it is a path, which was
- * checked when it was opened and can be replaced later.
+ * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
+ * descriptor, and paths go through /proc; elsewhere it is a path, which was checked when it was opened and can be replaced later.
  */
 export interface Folder {
   /** Path prefix of the directory's entries, for this process. */
@@ -121,6 +121,7 @@ async function portable(at: string, path: string): Promise<Folder> {
   return { at, shared: at, path, identity: `${stats.dev}:${stats.ino}`, local: false, close: () => {} }
 }
 
+/** Returns the stats of an entry of a directory, without following links; undefined when it does not exist. */
 export async function statEntry(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   const path = `${folder.at}/${name}`
   try {
@@ -139,7 +140,6 @@ export async function readDirectoryEntries(folder: Folder): Promise<readonly Dir
   return entries
 }
 
-/** Does the same as {@link readSmallFile} for a file in a directory. */
 export function readFolderFile(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }
@@ -151,8 +151,8 @@ function openAs(path: string, flags: number): Promise<number> {
 }
 
 /**
- * Reads the bytes of a regular file of at most `limit` bytes; undefined when none exists at the path. Does not follow a symbolic link, and
- * does not wait for a FIFO or a device.
+ * Reads the bytes of a regular file of at most `limit` bytes; undefined when none exists at the path. Does not follow a symbolic link as the
+ * last part of the path, and does not wait for a FIFO or a device.
  *
  * @throws Error for anything but a regular file, and for one that is too large.
  */
@@ -178,6 +178,7 @@ async function readSmallFile(path: string, limit: number): Promise<Buffer | unde
   }
 }
 
+/** Returns the stats at a path, without following a link; undefined when nothing exists. */
 export async function statPath(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
@@ -188,10 +189,8 @@ export async function statPath(path: string): Promise<Stats | undefined> {
 }
 
 export interface OpenRepositoryFolders {
-  /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
   readonly commonDir: Folder
-  /** Directory of the checked-out files, if any. */
   readonly workTree?: Folder
 }
 
@@ -218,7 +217,7 @@ export async function openFolderKeeper(location: RepositoryFolders) {
       }
       const before = anchors
       anchors = next
-      // Calls that still read through the old directories end within this time.
+      // Calls may still read through the old directories.
       setTimeout(() => closeAnchors(before), 60_000).unref()
       return anchors
     },
@@ -282,18 +281,19 @@ function gone(): ResourceError {
   return unavailable('The repository no longer exists: it has no objects or no refs.')
 }
 
-/** Returns the error for a symbolic link, or another kind of file, in place of a part of the repository. */
 export function symbolicLinkError(name: string): ResourceError {
   return unavailable(`The repository has a symbolic link, or a file of the wrong kind, in place of its ${name}.`)
 }
 
 /** The directories of a repository: absolute paths without symbolic links. */
 export interface RepositoryFolders {
+  /** Directory of `HEAD` and the index. */
   readonly gitDir: string
+  /** Directory of refs, objects and the configuration; equals `gitDir` except for a linked working tree. */
   readonly commonDir: string
   /** Directory of the checked-out files; undefined for a bare repository, and when the operator named a `.git` directory itself. */
   readonly workTree?: string
-  /** The folders that the repository may consist of: nothing outside of them is read. */
+  /** The folders that the repository may consist of. */
   readonly roots: readonly string[]
 }
 
@@ -310,11 +310,12 @@ export interface RepositoryPlace {
 }
 
 /**
- * Finds the directories of a repository at the path that the operator named: it searches neither above it nor inside it. A `.git` file may
- * lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. Symbolic links
- * inside the repository are not followed.
+ * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
  *
- * @throws ResourceError `invalid` (reason `configuration`).
+ * A `.git` file may lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. So a
+ * planted `.git` file opens no other repository. Symbolic links inside the repository are not followed.
+ *
+ * @throws ResourceError `invalid` (reason `configuration`); the message says what to do.
  */
 export async function locateRepository(
   { repository, within }: RepositoryPlace,
@@ -388,7 +389,6 @@ async function withCommonDir(start: Start, target: string, fault: CreateError): 
   }
 }
 
-/** Returns the real path of the git directory that a file leads to. */
 async function realTarget(target: string, file: string, fault: CreateError): Promise<string> {
   try {
     return await realpath(target)
@@ -422,19 +422,18 @@ async function isSameRealPath(path: string, real: string): Promise<boolean> {
   }
 }
 
-/** Whether a path is one of the folders, or lies in one. */
 function isInside(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
 }
 
-/** Maximum number and depth of object directories. */
 const maxStores = 32
+/** Maximum depth of the object directories that are borrowed from, the same as git's. */
 const maxDepth = 5
 const maxAlternatesBytes = 64 * 1024
 
 /**
- * Opens the object directories of a repository: its own, and those that it borrows from, which must lie inside `roots`. The caller closes
- * them.
+ * Opens the object directories of a repository: its own, and those that it borrows from, all of which must lie inside `roots`. The caller
+ * closes them.
  *
  * @throws ResourceError `unavailable` for one that lies elsewhere or is a symbolic link, for too many, and for unusable `alternates`.
  */
@@ -484,7 +483,6 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   }
 }
 
-/** Returns the error for symbolic links in place of packs or object directories, which would lead to objects elsewhere. */
 export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
@@ -505,7 +503,7 @@ export interface RepositoryConfig {
   readonly format: ObjectFormat
   /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */
   readonly refStorage: string
-  /** Whether objects may be missing, for a later fetch (which never happens here). */
+  /** Whether objects may be missing, as in a partial clone. */
   readonly partial: boolean
   /** `core.worktree`, as written. */
   readonly workTree?: string
@@ -520,8 +518,7 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
 /**
  * Reads the configuration of a git directory as data: git parses the text, without includes, and applies nothing of it.
  *
- * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository
- *   format.
+ * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository format.
  */
 export async function readRepositoryConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parseGitConfig(await readConfigFile(gitDir), launcher)

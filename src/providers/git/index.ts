@@ -32,24 +32,29 @@ const restartIntervalMs = 1000
 const attempts = 10
 
 /**
- * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and
- * the state of the working tree as text. It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref
- * or commit lists its files. A file's version is its object id. No hook, filter, driver or setting of the repository runs. Only commits
- * reachable from the served refs are visible. See docs/providers/git.md.
+ * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and the state
+ * of the working tree as text.
  *
- * @throws ResourceError `invalid` when there is no git, or no repository.
+ * It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref or commit lists its files. A file's version is
+ * its object id.
+ *
+ * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. See
+ * docs/providers/git.md.
+ *
+ * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */
 export async function git(options: GitOptions): Promise<Provider> {
   requireKeys('git({ repository })', options, { repository: 'a string' })
   return createGit(options, {})
 }
 
-/** Does the same as {@link git}, with additional options for tests: see {@link maxAgeMs} and {@link datesTimeoutMs}. */
+/** Does the same as {@link git}, with additional options for tests. */
 export async function createGit(
   options: GitOptions,
   tuning: {
     readonly maxAgeMs?: number
     readonly dateBudgetMs?: number
+    /** Receives the number of refs, or of names in a tree, that each time slice has processed. */
     readonly onEntries?: (entries: number) => void
   },
 ): Promise<Provider> {
@@ -175,7 +180,7 @@ function unfetched(cause: unknown) {
 
 /**
  * Creates a function that calls `work` with the current refs, and again when the repository was replaced, or an object is missing: a branch
- * may have moved, and its old commits been pruned.
+ * may have moved, and its old commits been pruned. After a second missing object, it tries again only if the refs have moved meanwhile.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY
@@ -185,7 +190,6 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
       try {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
-        // The repository was replaced meanwhile.
         if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly. Try again later.')
         table = await refs.table(performance.now())
       } catch (error) {
@@ -204,14 +208,13 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
   }
 }
 
-/** Returns a commit with the file at the rest of its path. */
 async function locate(at: Awaited<ReturnType<CommitResolver['find']>>, trees: Repository['trees']) {
   const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
   if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
   return { at, entry }
 }
 
-/** URI templates besides the listed resources. Names of refs may contain slashes, hence `{+ref}`. */
+/** Names of refs may contain slashes, hence `{+ref}`. */
 const templates: readonly Template[] = [
   {
     template: '{+ref}/{+path}',

@@ -7,7 +7,6 @@ import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/place.ts'
 import { spawnLimited } from '../program.ts'
 
-/** Options of one process of git. */
 interface Launch {
   readonly args: readonly string[]
   readonly signal: AbortSignal
@@ -22,32 +21,32 @@ interface Launch {
   readonly quiet?: boolean
 }
 
-/** The output of a process. `cut`: the output was longer than the limit, and the process was ended. */
 interface Output {
   readonly bytes: Buffer
   readonly code: number
+  /** Whether the process was ended before the end of its output. */
   readonly cut: boolean
 }
 
 interface LauncherOptions {
   readonly git: string
-  /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
+  /** Returns the default git directory. Called at every start. */
   readonly gitDir: () => string
+  /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
   readonly maxBytes: number
   readonly log: Log
 }
 
-/** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
 const maxComplaint = 2000
 
+/** Running processes, each with whether it has its own process group. */
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
-/** Creates the launcher of git: each process gets its own environment and limits, and a git directory of the provider's own. */
 export function createLauncher(options: LauncherOptions) {
   const { git, folder, timeoutMs, log } = options
   const turns = createPool(maxProcesses)
@@ -64,6 +63,7 @@ export function createLauncher(options: LauncherOptions) {
       cwd: launch.cwd ?? folder,
       env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir(), launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
+      // A separate process group, so that the process can be killed together with its children.
       detached: grouped && process.platform !== 'win32',
       windowsHide: true,
     })
@@ -113,10 +113,9 @@ export function createLauncher(options: LauncherOptions) {
       return { bytes: Buffer.concat(chunks), code, cut }
     },
     /** Starts git for a dialogue over its pipes; the caller ends it. */
-    // A group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and answers then take
-    // longer. cat-file starts no processes, and ends with its input.
+    // Not in its own group: a group comes with a session, which Linux schedules separately, so that alternating questions and answers take longer on
+    // a busy machine. cat-file starts no processes, and ends with its input.
     start: (args: readonly string[]): ChildProcess => begin(args, false, childLimits.gitObjects(options.maxBytes)),
-    /** Ends every process. */
     close: (): void => {
       for (const child of own) endProcess(child)
     },
@@ -194,7 +193,7 @@ function conversation(
   })
 }
 
-/** Throws unless this user owns the folder. Another user can create it again after it was deleted, because all users share its parent. */
+/** Throws unless this user owns the folder. All users share its parent, so another user can create it again after it was deleted. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
@@ -210,12 +209,9 @@ export function endProcess(child: ChildProcess): void {
   child.stdin?.destroy()
   try {
     process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
-  } catch {
-    // The process has just ended.
-  }
+  } catch {}
 }
 
-/** Kills all children when this process exits. (After a SIGKILL, git sees the end of its input.) */
 function watchExit(): void {
   if (watchesExit) return
   watchesExit = true
@@ -247,7 +243,8 @@ function settingsOf(settings: Readonly<Record<string, string>>): Readonly<Record
 }
 
 /**
- * Returns the environment of a process of git, which has nothing of this process's environment (git(1), environment variables).
+ * Returns the environment of a process of git. It starts empty: nothing of this process's environment, and so nothing of a client's, reaches
+ * git (git(1), environment variables).
  *
  * @param own The git to run, the provider's own folder to run in, and the object directories to read.
  */
@@ -287,10 +284,8 @@ export function gitProcessError(name: string, code: number | null, complaint: st
   return unavailable(message, missingObject.test(complaint) ? { fault: missingObjectFault } : {})
 }
 
-/** The value of `fault` in the data of an error for an object that is not in the repository. */
 export const missingObjectFault = 'missing-object'
 
-/** Matches the complaints of git about a missing object. */
 const missingObject =
   /\b(?:unable to|cannot|could not) (?:read|fetch) (?:\w+ )?\(?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
 

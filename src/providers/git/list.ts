@@ -26,6 +26,7 @@ import { completeGitOptions, openRepository } from './repository.ts'
 
 interface TreeDirectory {
   readonly commit: string
+  /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
   /** Path of the directory below the root of the commit: empty, or ending in `/`. */
   readonly inside: string
@@ -36,15 +37,15 @@ interface GitDirectory {
   readonly names?: NameNode
 }
 
-/** A direct child of a directory. `key` is its name; a directory's key ends in `/`. */
 interface GitItem {
+  /** The name; that of a directory ends in `/`. */
   readonly key: string
   readonly node?: NameNode
   readonly entry?: TreeEntry
   readonly page?: Entry
 }
 
-/** The children of a directory, in path order. Items are created on demand, because a directory can have a million. */
+/** The children of a directory, in path order. Items are created on demand. */
 interface GitItems {
   readonly length: number
   /** Returns the key of an item; empty when the index is out of range. */
@@ -54,7 +55,6 @@ interface GitItems {
 
 type GitDirectories = ReturnType<typeof createGitDirectories>
 
-/** Finds the directories of the provider, which hold files of a commit, names of refs, or both, and lists their items. */
 export function createGitDirectories(
   commits: CommitResolver,
   trees: TreeReader,
@@ -144,8 +144,8 @@ function refNameItems(names: NameNode, { length, keyAt }: NameChildren): GitItem
 }
 
 /**
- * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a
- * directory that is only a prefix of ref names is merged with a directory of files.
+ * Merges the files of a ref with longer ref names that begin with its name. A ref name hides a file or directory of the same name; a directory
+ * that is only a prefix of ref names is merged with a directory of files.
  */
 async function bothIn(files: GitTree, names: NameNode, children: NameChildren, slices: TimeSlices): Promise<GitItems> {
   const flags = new Uint8Array(files.length)
@@ -186,7 +186,6 @@ async function bothIn(files: GitTree, names: NameNode, children: NameChildren, s
   }
 }
 
-/** Whether a node is only a prefix of ref names, and no ref itself. */
 function isBetween({ ref, ambiguous }: NameNode): boolean {
   return ref === undefined && !ambiguous
 }
@@ -196,7 +195,6 @@ interface ListerOptions {
   readonly directories: GitDirectories
   readonly objects: ObjectDatabase
   readonly datesOf: DatesOf
-  /** The text pages at the root, in path order. */
   readonly pages: (table: RefTable) => readonly Entry[]
 }
 
@@ -209,7 +207,7 @@ interface Frame {
   readonly after: string
 }
 
-/** Number of files in the first and in the largest group to describe. Groups grow, because the caller may want only the first file. */
+/** Number of items in the first group to describe, and in the largest. */
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
@@ -222,7 +220,6 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
     return { path, entered, items, index: enters ? index - 1 : index, after }
   }
 
-  /** Returns the items of the root: `HEAD` as a directory, and the pages. */
   const rootItems = (table: RefTable): GitItems =>
     itemsIn([
       ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
@@ -295,7 +292,6 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
   }
 }
 
-/** Returns the entry of a file, a link or a submodule. */
 export async function describeFile(
   objects: ObjectDatabase,
   path: string,
@@ -341,7 +337,6 @@ function indexAfter(items: GitItems, path: string): number {
 }
 
 const maxValues = 100
-/** Maximum number of latest commits to propose, with their authors. */
 const maxRecent = 1000
 const maxLogBytes = 1024 * 1024
 const nothing: Completion = { values: [], total: 0, hasMore: false }
@@ -353,7 +348,6 @@ export function createCompleter(
   directories: GitDirectories,
   onEntries?: (entries: number) => void,
 ) {
-  /** Cache of the latest commits, by the id of the newest one. */
   const logs = createLruCache<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
@@ -426,7 +420,6 @@ export function createCompleter(
   }
 }
 
-/** Collects the values that begin with the typed text, in any letter case. */
 function offers(text: string): { take(value: string): void; completion(): Completion } {
   const typed = text.toLowerCase()
   const values: string[] = []
@@ -441,7 +434,6 @@ function offers(text: string): { take(value: string): void; completion(): Comple
   }
 }
 
-/** Returns the values that begin with the typed text, in any letter case. */
 function chosen(values: readonly string[], typed: string): Completion {
   return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }
@@ -452,10 +444,9 @@ function byFrequency(values: readonly string[]): readonly string[] {
   return [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value)
 }
 
-/** A file that a commit wrote. `time` is the commit time, in milliseconds since 1970. */
 interface FileChange {
+  /** Commit time, in milliseconds since 1970. */
   readonly time: number
-  /** The id of the new content. */
   readonly oid: string
   readonly path: string
 }
@@ -464,7 +455,7 @@ interface HistoryQuery {
   readonly commit: string
   /** Arguments of `git log` besides the format: which commits. */
   readonly args: readonly string[]
-  /** Commits whose parents are missing. They are left out, because their files would seem to be new. */
+  /** Commits whose parents are missing. They are left out, because all their files would seem to be new. */
   readonly shallow: ReadonlySet<string>
 }
 
@@ -490,7 +481,6 @@ async function readHistory(
   ]
   let time = Number.NaN
   let isLeftOut = false
-  /** The id of the content of the path that comes next. */
   let oid: string | undefined
   const fieldReader = createFieldReader((field) => {
     if (oid !== undefined) {
@@ -512,6 +502,7 @@ async function readHistory(
   await launcher.pipe({ args: ['log', ...format, ...args, '--end-of-options', commit, '--'], signal }, fieldReader)
 }
 
+/** Creates a function that splits chunks into NUL-terminated texts, passes each to `take`, and returns whether `take` wants more. */
 function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) => boolean {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
@@ -526,23 +517,24 @@ function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) =>
   }
 }
 
+/** The times when the files at a commit were last written, by their {@link dateKey}, in milliseconds since 1970. Files without a known date are missing. */
 type FileDates = Pick<PathMap<number>, 'get' | 'size'>
 
-/** Returns the key of the date of a file: the id of its content, and its path. */
 export function dateKey(oid: string, path: string): string {
   return `${oid}/${path}`
 }
 
+/** Returns the dates of the files at a commit: for each the time of the newest commit that gave it the content that it has there. */
 type DatesOf = (commit: string) => Promise<FileDates>
 
-/** Maximum number of files at a commit that get a date, and of cached dates over all commits. Those of the last commit are always cached. */
+/** Maximum number of files of a commit that get a date, and of cached dates. */
 const maxDates = 500_000
 
 /**
- * Finds the dates of the files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk
- * goes back only to that one.
+ * Finds the dates of the files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk goes back
+ * only to that one.
  *
- * @param maxCommits Maximum number of commits to examine.
+ * @param maxCommits Maximum number of commits to examine. A file that none of them wrote has no date.
  * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
  */
 export function createDateFinder(
@@ -606,7 +598,6 @@ export function createDateFinder(
 
   return async (commit) => {
     if (depth !== shallow()) {
-      // The history was deepened or made shallower.
       depth = shallow()
       latest = undefined
       cache.clear()
@@ -622,10 +613,12 @@ export function createDateFinder(
 type PathMap<V> = ReturnType<typeof createPathMap<V>>
 
 const maxParts = 256
-/** Maximum number of paths in a single map. */
 const maxUndivided = 16_384
 
-/** Creates a map of paths that does not block the event loop for long as it grows, because it is split into several maps. */
+/**
+ * Creates a map of paths that is split into several maps when it grows: a single map of a million keys is rehashed in one step, which blocks the
+ * event loop.
+ */
 function createPathMap<V>() {
   let maps: readonly Map<string, V>[] = [new Map()]
   let size = 0
@@ -675,8 +668,8 @@ interface ActivityOptions {
 }
 
 /**
- * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. Returns undefined when git,
- * a repository or a commit is missing, or on a time-out.
+ * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. Returns undefined when git, a
+ * repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
   const { maxCommits = 1000, timeoutMs = 3000, log, repository, within } = options

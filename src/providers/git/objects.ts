@@ -18,12 +18,11 @@ interface Request {
   readonly limit: number
   readonly resolve: (found: BatchObject | undefined) => void
   readonly reject: (error: unknown) => void
-  /** Number of processes that died over this request. */
   deaths: number
 }
 
 const maxComplaint = 2000
-/** Maximum number of bytes of an object over the limit that are read and discarded; above it the process is replaced. */
+/** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
 const maxDiscardedBytes = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
@@ -31,7 +30,6 @@ const idleMs = 60_000
 /** `--batch` returns contents, `--batch-check` only metadata. */
 type Mode = '--batch' | '--batch-check'
 
-/** Creates a queue of requests for a long-lived `git cat-file` process, which is started on demand. */
 export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
@@ -40,7 +38,7 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
   let headSince = 0
   let unsent = ''
 
-  /** Writes the requests of one turn of the event loop together: each write is a system call. */
+  /** Writes the requests of one turn of the event loop together. */
   const send = () => {
     if (unsent !== '') child?.stdin?.write(unsent)
     unsent = ''
@@ -61,7 +59,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
 
-  /** Starts the time-out. Called when the first request of the queue changes, or the queue becomes empty. */
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
@@ -138,6 +135,7 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
         unsent += `${name}\n`
         if (waiting.length === 1) watch()
       }),
+    /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
     restart,
     close: (): void => {
       closed = true
@@ -150,10 +148,6 @@ export function createCatFileQueue(mode: Mode, start: (args: readonly string[]) 
 
 const closedError = () => unavailable('The git provider is closed.')
 
-/**
- * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may
- * still answer it.
- */
 function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
@@ -179,10 +173,12 @@ interface AnswerEvents {
   readonly broken: () => void
 }
 
-/** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
 const maxHeaderBytes = 1024
 
-/** Creates a parser of the output of `git cat-file --batch` or `--batch-check`, which gets chunks of any size. */
+/**
+ * Creates a parser of the output of `git cat-file --batch` or `--batch-check`, which gets chunks of any size: `id type size`, and with
+ * `contents` the bytes and a line feed; or `name missing`.
+ */
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
   let current: BatchObject | undefined
@@ -215,7 +211,6 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     events.answer({ ...object, bytes })
   }
 
-  /** Takes the available bytes of the current object, and returns their number. */
   const gather = (object: BatchObject, chunk: Buffer, at: number): number => {
     if (gathered === undefined && chunk.length - at >= object.size) {
       finish(object, chunk.subarray(at, at + object.size))
@@ -249,11 +244,11 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   }
 }
 
-/** The answer of git for one object. `bytes` is undefined when only the metadata was requested, or when the object is over the limit. */
 export interface BatchObject {
   readonly oid: string
   readonly type: string
   readonly size: number
+  /** Undefined when only the metadata was requested, or when the object is over the limit. */
   readonly bytes?: Buffer
 }
 
@@ -263,20 +258,18 @@ export type ObjectFormat = 'sha1' | 'sha256'
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests, unless the others are busy for longer. */
 const busyTimeoutMs = 60
-/** Maximum number of cached types and sizes. `maxKeptBytes` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
-/** Number of bytes that are hashed between two checks whether to yield to the event loop. */
 const hashPieceBytes = 1024 * 1024
 const maxTooMuch = 1000
 const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
-/** Creates the reader of the objects of the repository, by full id. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createCatFileQueue(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const cache = createLruCache<BatchObject>(maxFacts)
+  /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createLruCache<{ readonly error: ResourceError }>(maxTooMuch)
   const contentCache = createLruCache<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
 
@@ -310,11 +303,11 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
       return object
     },
     /**
-     * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`,
-     * small contents are cached for a while.
+     * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
+     * contents are cached.
      *
-     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object,
-     *   `too-large` when git needs more memory for the object than it may use.
+     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object, `too-large`
+     * when git needs more memory for the object than it may use.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = contentCache.get(name)
@@ -332,11 +325,12 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
       if (object === undefined) throw missingObjectError(name)
       await check(name, object)
       cache.set(name, { oid: object.oid, type: object.type, size: object.size })
-      // A copy, because the bytes may be a slice of a larger chunk of output.
+      // A copy: the bytes may be a slice of a larger chunk of output.
       if (keep && object.bytes !== undefined && object.size <= maxKeptObjectBytes)
         contentCache.set(name, { ...object, bytes: Buffer.from(object.bytes) })
       return object
     },
+    /** Restarts the processes, so that they see the packs that are on disk now. */
     restart: (): void => {
       for (const batch of [...contents, checker]) batch.restart()
     },
@@ -350,7 +344,6 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
 
 export type ObjectDatabase = ReturnType<typeof createObjectDatabase>
 
-/** Returns the error for a missing object: see {@link isMissingObjectError}. */
 export function missingObjectError(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingObjectFault })
 }
@@ -371,6 +364,7 @@ const [file, directory, link, submodule] = [0, 1, 2, 3] as const
 /** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
 const fewestBytes = 8
 
+/** The entries of a tree in typed arrays: the offset of each name in the bytes of the tree, and its kind. */
 interface Columns {
   readonly bytes: Buffer
   readonly length: number
@@ -379,9 +373,10 @@ interface Columns {
 }
 
 /**
- * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand. Trees are untrusted,
- * so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control character, not
- * UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
+ * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand.
+ *
+ * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
+ * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
  */
 export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: TimeSlices): Promise<GitTree> {
   const blob = await readColumns(bytes, idBytes, slices)
@@ -443,7 +438,6 @@ async function inPathOrder(columns: Columns, slices: TimeSlices): Promise<Column
   return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
 }
 
-/** Leaves out duplicate entries, and directories with the name of a file. */
 async function withoutTwins(columns: Columns, slices: TimeSlices): Promise<Columns> {
   const { bytes, length, starts } = columns
   const indexes: number[] = []
@@ -533,7 +527,6 @@ function isServed(bytes: Buffer, start: number, end: number): boolean {
   return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
 }
 
-/** The kind of a tree entry: a file, a directory, a symbolic link, or the commit of a submodule. */
 type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
 
 export interface TreeEntry {
@@ -546,6 +539,7 @@ export interface GitTree {
   readonly oid: string
   /** Number of entries, which are in path order, without duplicates. */
   readonly length: number
+  /** Approximate memory use, in bytes. */
   readonly weight: number
   /** Returns the name of an entry; a directory's name ends in `/`. */
   keyAt(index: number): string
@@ -554,15 +548,11 @@ export interface GitTree {
   indexOf(name: string, isDirectory: boolean): number
 }
 
-/** Maximum size of a tree, in bytes (about a million names). */
 const maxTreeBytes = 64 * 1024 * 1024
-/** Maximum total size of the cached trees, in bytes. */
 const maxRememberedBytes = 64 * 1024 * 1024
-/** Maximum number of commits whose tree ids are cached. */
 const maxRememberedNames = 10_000
-/** Maximum depth of a path below a commit that is served. */
 const maxDepth = 256
-/** Maximum length of a path below a commit that is served, in UTF-16 units. */
+/** Maximum length of a served path below a commit, in UTF-16 code units. */
 const maxPath = 4096
 
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
@@ -580,7 +570,6 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
     return tree
   }
 
-  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
   const readTree = async (name: string): Promise<GitTree> => {
     const remembered = cache.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
@@ -609,7 +598,6 @@ export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEnt
 
 export type TreeReader = ReturnType<typeof createTreeReader>
 
-/** Whether a path below a commit is too long or too deep to be served. */
 export function isTooDeep(path: string): boolean {
   return path.length > maxPath || path.split('/').length > maxDepth
 }
@@ -635,9 +623,9 @@ interface BlobPart {
 }
 
 /**
- * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path; the content of a
- * submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the
- * end, and `not-found` for an object that is not in the repository.
+ * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never
+ * followed; the content of a submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range
+ * that begins beyond the end, and `not-found` for an object that is not in the repository.
  */
 export function createBlobReader(launcher: Launcher, objects: ObjectDatabase, maxBytes: number) {
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {

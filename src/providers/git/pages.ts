@@ -25,7 +25,7 @@ import {
 } from './refs.ts'
 import type { GitSettings, Repository } from './repository.ts'
 
-/** Control characters, and characters that change the writing direction. */
+/** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hiddenCharacters = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
 /** Formats an untrusted name, message or path as one line, cut after `most` characters: hidden and direction-changing ones become `\u{…}`. */
@@ -44,7 +44,7 @@ function escapeCharacter(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 }
 
-/** Abbreviates an id for display, to twelve digits. */
+/** Abbreviates an id for display. Twelve digits identify a commit in practice, and can be used in reads. */
 export function shortId(oid: string): string {
   return oid.slice(0, 12)
 }
@@ -82,14 +82,11 @@ export function textPageContent({ text, cut, version, immutable }: TextPage): Co
 }
 
 interface DifferenceQuery {
-  /** Ids of commits or trees. */
   readonly from: string
   readonly to: string
-  /** The only file or directory to compare. */
   readonly path?: string
-  /** Note after the numbers, such as `against the first parent`. */
+  /** Note after the numbers, such as `compared with the first parent`. */
   readonly note?: string
-  /** How to read the rest when the patch is cut. */
   readonly advice?: string
 }
 
@@ -107,7 +104,7 @@ const maxPatchBytes = 256 * 1024
 const maxFiles = 300
 const maxNumbersBytes = 4 * 1024 * 1024
 
-/** Lines of a patch that name files. A removed line can look the same. */
+/** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
 const fileLines = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 
 /** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
@@ -159,6 +156,7 @@ function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): 
   return files.join('')
 }
 
+/** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
 function decodePatch(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
   if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
   const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
@@ -220,7 +218,10 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number, max
   return encoding
 }
 
-/** Reads the author of each line of a file, as text. */
+/**
+ * Reads the author of each line of a file, as text: the id, date and author of a commit precede its lines, with the subject the first time;
+ * each line has its number.
+ */
 export async function readBlame(
   launcher: Launcher,
   { commit, path }: { readonly commit: string; readonly path: string },
@@ -251,7 +252,10 @@ export async function readBlame(
   return { text: `${lines.join('\n')}\n`, cut: output.cut }
 }
 
-/** Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. */
+/**
+ * Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. The facts of a line are the headers of
+ * its commit.
+ */
 function* parseBlame(output: Buffer, encoding: string) {
   const decode = (line: string, label: string) => {
     const bytes = Buffer.from(line, 'latin1')
@@ -282,10 +286,11 @@ function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boole
   return `${shortId(oid)} ${date} ${escapeLine(facts.get('author') ?? '', 100)}${subject}`
 }
 
-/** Parameters of a log. Times are in seconds since 1970. */
 interface LogQuery {
   readonly path?: string
+  /** Seconds since 1970. */
   readonly since?: number
+  /** Seconds since 1970. */
   readonly until?: number
   readonly author?: string
   readonly limit: number
@@ -417,9 +422,9 @@ const relative = /^(\d{1,5})[ .+-]?(minute|hour|day|week|month|year)s?(?:[ .+-]a
 
 /**
  * Parses a time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (default UTC), or relative to now: `3
- * days`, `2 weeks ago`.
+ * days`, `2 weeks ago`. git's own parser accepts any text as some time.
  *
- * @throws ResourceError `invalid` (reason `parameter`) for anything else, which git's own parser would accept.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else.
  */
 export function parseTime(name: string, text: string, now: number): number {
   const back = relative.exec(text)
@@ -439,12 +444,11 @@ const maxRefPageBytes = 8 * 1024 * 1024
 /** Exit code of git after a fatal error. */
 const gitFailed = 128
 
-/** Maximum number of refs with a missing object that are named. */
 const maxNamedMissing = 20
 
 /**
- * Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. Refs whose object is missing are named at
- * the end.
+ * Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. Refs whose object is missing have no date, and
+ * are named at the end.
  *
  * @param isThere Whether the object of a ref, and for an annotated tag the object that it leads to, is in the repository.
  */
@@ -468,7 +472,6 @@ export async function readRefPage(
         'for-each-ref',
         '--sort=refname',
         '--sort=-creatordate',
-        // One more than is shown, to know whether there are more.
         `--count=${maxShown + 1}`,
         // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
         '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
@@ -499,6 +502,7 @@ export async function readRefPage(
     isCut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
+      // A concurrent request may have written other refs.
       if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxShown) {
         isCut = true
@@ -525,6 +529,7 @@ export async function readRefPage(
   return { text: `${text.join('\n')}\n`, cut: isCut, version: table.fingerprint }
 }
 
+/** Writes refs into a git directory of the provider's own, in which git sees only those that are served. */
 async function writeRefs(
   refsDir: string,
   refs: RefList,
@@ -564,9 +569,11 @@ function refTitle(kind: 'branches' | 'tags', { head, branch }: RefTable): string
 const maxBytes = 4 * 1024 * 1024
 
 /**
- * Creates a reader of the state of the working tree compared with the index and `HEAD`. It runs `git status` in the git directory of the
- * provider's own, with the index of the repository, so no filter, monitor or hook of the repository runs, and submodules are not entered. A
- * file with a filter shows as modified when its time has changed.
+ * Creates a reader of the state of the working tree compared with the index and `HEAD`.
+ *
+ * It runs `git status` in the git directory of the provider's own, with the index of the repository. So no filter, monitor or hook of the
+ * repository runs, its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
+ * its time has changed.
  */
 export function createStatusReader({ launcher, mirror, anchors }: Repository) {
   /** The last read that began. Reads run one at a time, because they share the links to a split index. */
@@ -621,7 +628,6 @@ interface StatusLine {
   readonly staged: string
   readonly unstaged: string
   readonly path: string
-  /** The name before a rename. */
   readonly before?: string
 }
 
@@ -639,7 +645,6 @@ const words: Readonly<Record<string, string>> = {
 /** Parses `git status --porcelain=v1 -z`: `XY path NUL`, and after a renamed path its old name. */
 function parseStatus(text: string): readonly StatusLine[] {
   const fields = text.split('\0')
-  // The text after the last NUL is empty or an incomplete line.
   fields.pop()
   const lines: StatusLine[] = []
   for (let at = 0; at < fields.length; at++) {
@@ -652,7 +657,6 @@ function parseStatus(text: string): readonly StatusLine[] {
   return lines
 }
 
-/** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
 function formatStatus(lines: readonly StatusLine[], isStatusCut: boolean, table: RefTable): TextPage {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>
@@ -701,7 +705,6 @@ interface Plan {
 
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
 
-/** Creates the text pages, which show git's output about the history and the working tree. */
 export function createTextPages(repository: Repository, commits: CommitResolver) {
   const { launcher, objects, trees, config, location, mirror, settings } = repository
   const { maxBytes, maxCommits, withheld } = settings
@@ -805,11 +808,9 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
   }
 
   return {
+    /** The listed pages, in path order. */
     entries,
-    /**
-     * Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is
-     * missing.
-     */
+    /** Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is missing. */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const pagePlan = await plan(path, table, signal)
       return pagePlan === undefined ? undefined : (pagePlan.entry ?? { path, mimeType: pageMimeType })
@@ -825,7 +826,6 @@ function adviseDiff(from: string, to: string): string {
   return `see one file with diff/${shortId(from)}/${shortId(to)}?path=PATH`
 }
 
-/** Writes the difference of two commits, or of one path in them. */
 async function writeDifference(
   { launcher, settings }: Repository,
   { from, to }: { readonly from: NamedCommit; readonly to: NamedCommit },
@@ -850,10 +850,8 @@ function pageMetadata(title: string, description: string) {
   return { title, description, mimeType: pageMimeType }
 }
 
-/** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
-/** Creates a function that returns the shortest names of the refs at each commit, of at most {@link maxRefs} refs. */
 function createTips(commits: CommitResolver) {
   const marksByTable = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {
@@ -873,6 +871,7 @@ function createTips(commits: CommitResolver) {
   }
 }
 
+/** The id of the empty tree, which git knows without storing it. */
 const emptyTree: Readonly<Record<ObjectFormat, string>> = {
   sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
   sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
@@ -881,8 +880,8 @@ const emptyTree: Readonly<Record<ObjectFormat, string>> = {
 const maxMessageBytes = 64 * 1024
 
 /**
- * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is
- * compared with its first parent.
+ * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is compared
+ * with its first parent.
  */
 async function readCommit(
   launcher: Launcher,

@@ -13,32 +13,32 @@ import { missingObjectError, type ObjectDatabase } from './objects.ts'
 /** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
 
-/**
- * A list of refs, in the bytes that git wrote. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range.
- */
+/** A list of refs, in the bytes that git wrote. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range. */
 export interface RefList {
   readonly length: number
   /** Lines of {@link refFormat}, of these refs and of others. */
   readonly bytes: Buffer
   /** The offset of the id of each ref. */
   readonly starts: Uint32Array
-  /** Number of digits of an id. */
   readonly idLength: number
 }
 
+/** Range of indices from `start` up to but not including `end`. */
 export interface IndexRange {
   readonly start: number
   readonly end: number
 }
 
 interface Ref {
+  /** Full name of the ref: `refs/heads/main`. */
   readonly name: string
+  /** The id of the object of the ref, which need not be a commit. */
   readonly oid: string
 }
 
 const [lineFeed, star, slash] = [0x0a, 0x2a, 0x2f]
 const maxRefs = 1_000_000
-/** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
+/** Maximum length of a ref name, in bytes: longer refs are left out. */
 export const maxNameBytes = 4096
 
 /** Returns the offset of the name of a ref, which a slash and a line feed follow. */
@@ -158,6 +158,7 @@ export async function parseRefs(
   return sortRefs({ length, bytes, starts: starts.subarray(0, length), idLength }, slices)
 }
 
+/** Sorts a list by `name/`. git has nearly this order: it sorts names without a final `/`. */
 async function sortRefs(list: RefList, slices: TimeSlices): Promise<RefList> {
   let isSorted = true
   for (let i = 1; i < list.length && isSorted; i++) {
@@ -188,6 +189,7 @@ function isServable(name: string): boolean {
   return isRefName(name) && isPath(name)
 }
 
+/** Whether a text is a valid ref name: git-check-ref-format(1). */
 function isRefName(name: string): boolean {
   if (!name.startsWith('refs/') || name.endsWith('.') || name.includes('..') || name.includes('@{')) return false
   if (/[\p{Cc} ~^:?*[\\]/u.test(name)) return false
@@ -202,7 +204,6 @@ export interface NameNode {
   readonly ref?: Ref
   /** Whether both a branch and a tag have this name, so that it means neither. */
   readonly ambiguous: boolean
-  /** Whether longer names begin with this one. */
   readonly goesOn: boolean
   child(segment: string): NameNode | undefined
   children(slices: TimeSlices): Promise<NameChildren>
@@ -220,17 +221,15 @@ interface NamedPath {
   readonly rest: string
 }
 
-/** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
+/** First segments of paths that have another meaning; a branch or tag of such a name is addressed by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
-/** Maximum number of child offsets that are cached, over all directories. */
 const maxRemembered = 1_000_000
 
-/** The refs whose names begin with a prefix that ends in `/`. */
 interface RefsBelow extends IndexRange {
   readonly prefix: string
 }
 
-/** Finds refs by their names in paths, by binary search in the list. */
+/** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
 export function createRefNames(list: RefList) {
   const remembered = createLruCache<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
@@ -240,7 +239,6 @@ export function createRefNames(list: RefList) {
     return range.start === range.end ? [] : [{ ...range, prefix }]
   }
 
-  /** Whether the name of the first ref equals the prefix. */
   const isNamed = ({ start, prefix }: RefsBelow) => isWholeName(list, start, prefix)
 
   const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
@@ -306,7 +304,6 @@ export function createRefNames(list: RefList) {
 
 type RefNames = ReturnType<typeof createRefNames>
 
-/** Returns the children in one or two ranges of refs: of a full name, or of a short name among branches and among tags. */
 async function childrenIn(list: RefList, ranges: readonly RefsBelow[], slices: TimeSlices): Promise<NameChildren> {
   const all = await Promise.all(
     ranges.map(async (range) => ({
@@ -358,18 +355,16 @@ export function shortName(name: string): string | undefined {
   return short === undefined || isTaken(short.split('/', 1)[0] ?? '') ? undefined : short
 }
 
-/** Whether a first segment has another meaning than the name of a branch or tag. */
 function isTaken(first: string): boolean {
   return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
 }
 
-/** Snapshot of all served refs. */
 export interface RefTable {
   readonly refs: RefList
   /** The commit of `HEAD`; undefined when it is not served, or has no commit yet. */
   readonly head?: { readonly oid: string; readonly branch?: string }
+  /** The branch of `HEAD`, even if it has no commit yet. */
   readonly branch?: string
-  /** Whether a served ref, or `HEAD`, has the object id. */
   isTip(oid: string): Promise<boolean>
   /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
@@ -387,7 +382,6 @@ export interface RefsOptions {
   readonly launcher: Launcher
   /** Called before refs are read: checks that the repository is still valid, and shows git its current state. */
   readonly refresh: () => Promise<Refreshed>
-  /** Maximum age of a table, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
 }
@@ -399,13 +393,11 @@ interface Refreshed {
   readonly shallow: ReadonlySet<string>
 }
 
-/** Maximum size of the list of refs, in bytes. */
 const maxListBytes = 256 * 1024 * 1024
 
-/** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer, up to ten times. */
+/** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer in proportion, up to ten times. */
 const quicklyListed = 50_000
 
-/** Reads the served refs of a repository. The last list is cached for a short time. */
 export function createRefs(options: RefsOptions) {
   const { launcher, serves, idLength } = options
   let cachedRefs: { readonly since: number; readonly table: Promise<RefTable> } | undefined
@@ -444,7 +436,7 @@ export function createRefs(options: RefsOptions) {
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
     const branch = isBranch ? name : undefined
     const isServed = serves('HEAD') || (branch !== undefined && serves(branch))
-    // A HEAD that refers to something else than a served branch counts as being on no commit. A detached HEAD refers to no name.
+    // A HEAD that names something else than a valid branch counts as being on no commit. A detached HEAD keeps its commit.
     const headOid = isServed && (name === undefined || isBranch) ? oid : undefined
     const hash = createHash('sha256').update(JSON.stringify([name ?? null, oid ?? null, leftOut, ...shallow]))
     await hashInParts(hash, bytes, slices)
@@ -467,13 +459,9 @@ export function createRefs(options: RefsOptions) {
   }
 
   return {
-    /**
-     * Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore`
-     * (`performance.now()`).
-     */
+    /** Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore` (`performance.now()`). */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
-      // git takes long to list very many refs.
       const maxAgeMs = options.maxAgeMs * Math.min(10, Math.max(1, (last?.refs.length ?? 0) / quicklyListed))
       if (cachedRefs === undefined || cachedRefs.since < notBefore || now - cachedRefs.since > maxAgeMs) {
         // One load after the other, so that they share unchanged data.
@@ -508,7 +496,7 @@ export interface NamedCommit {
   readonly fixed: boolean
 }
 
-/** Resolves the names of commits in paths. Finds commits that are reachable from served refs. */
+/** Resolves the names of commits in paths. Finds only commits that are reachable from served refs. */
 export interface CommitResolver {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
@@ -527,11 +515,9 @@ export interface CommitResolver {
   at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
 }
 
-/** Minimum number of digits of an abbreviated id. */
 const fewestDigits = 7
 const maxCandidates = 64
 
-/** Creates the resolver of names of commits. Whether a commit is reachable is cached. */
 export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
   const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
@@ -558,7 +544,6 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return answer
   }
 
-  /** Finds out whether a commit is a served tip or an ancestor of one, and caches the answer. */
   const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
     let yes: boolean | undefined = await isTip(commit)
     if (!yes) yes = await isBehind(commit, tips())

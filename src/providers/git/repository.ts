@@ -37,8 +37,8 @@ import { createRefs, type Refs, type RefsOptions } from './refs.ts'
 
 export interface GitOptions extends RepositoryPlace {
   /**
-   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it,
-   * or when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
+   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it, or
+   * when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
    */
   readonly refs?: readonly string[]
   /** Absolute paths of folders outside the repository that it may borrow objects from (`objects/info/alternates`). */
@@ -54,8 +54,8 @@ export interface GitOptions extends RepositoryPlace {
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
-   * the system does not report. Default 30,000, at least 100, at most a day.
+   * Interval at which refs and the working tree are compared with their last known state, in milliseconds, to find changes that the system does not
+   * report. Default 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
@@ -101,9 +101,10 @@ function patternsOf(glob: string): readonly string[] {
 }
 
 /**
- * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies
- * of small files of the repository, and links to its refs and objects. So git never sees the configuration, hooks, attributes or grafts of
- * the repository.
+ * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
+ * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
+ * configuration, hooks, attributes or grafts of the repository. On Linux git does not see its alternates either, and the links lead to
+ * directories that this process holds open.
  */
 type Mirror = Awaited<ReturnType<typeof createMirror>>
 
@@ -116,7 +117,6 @@ interface Seen {
 }
 
 const isLinux = process.platform === 'linux'
-/** The directories of loose objects: `00` to `ff`. */
 const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 /** Directories in whose place a symbolic link is an error; other links among refs are left out. */
 const required = new Set(['refs/heads', 'refs/tags'])
@@ -128,7 +128,7 @@ const maxShallowBytes = 16 * 1024 * 1024
 const maxDepth = 64
 /** Age below which a directory may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
-/** Time after which a directory that was replaced is closed. */
+/** Time after which a directory that was replaced is closed, in milliseconds: processes may still read it. */
 const closeAfterMs = 60_000
 
 /** Folders to remove when this process exits without closing their provider. */
@@ -156,7 +156,7 @@ async function createMirror() {
   let isRemoved = false
   return {
     folder,
-    /** A second git directory, for the refs of one request. */
+    /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
     refsDir,
     gitDir: () => gitDir,
     /** Creates both git directories anew. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
@@ -188,13 +188,12 @@ async function createMirror() {
       for (const name of names) links.toFile(name, `${own.shared}/${name.slice(prefix.length)}`)
       links.keep(`${prefix}sharedindex.`, new Set(names))
     },
-    /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     objects: (): string =>
       updater
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
-    /** Whether the mirror still exists. The system may have cleared its temporary folder. */
+    /** Whether the mirror still exists, with its refs and objects. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
@@ -224,6 +223,7 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   let packs = ''
   const files = new Map<string, string>()
 
+  /** Writes a file of the mirror, or removes it. git never sees a file that is written in part. */
   const putFile = async (path: string, content: string | undefined): Promise<void> => {
     if (files.get(path) === content) return
     if (content === undefined) await rm(path, { force: true })
@@ -284,8 +284,8 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   }
 
   /**
-   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`. Returns whether packs
-   * or object directories came or went.
+   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`, which may name any folder.
+   * Returns whether packs or object directories came or went.
    */
   const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
     const next = new Map<string, string>()
@@ -340,7 +340,7 @@ type Links = ReturnType<typeof createLinks>
 /** Whether refs are copied: on Windows only administrators make symbolic links, and a junction leads to no network drive. */
 const copies = process.platform === 'win32'
 
-/** Copies the files of a directory to another, and removes all others there. Leaves out symbolic links. */
+/** Copies the files of a directory to another, and removes other files there. Leaves out symbolic links. */
 function copyDirectory(from: string, to: string): void {
   fs.mkdirSync(to, { recursive: true })
   const entries = fs.readdirSync(from, { withFileTypes: true })
@@ -397,10 +397,12 @@ function createLinks(root: string) {
   }
 
   return {
+    /** Holds a directory open under a name, without a link to it. */
     hold: (name: string, folder: Folder): void => {
       folders.set(name, folder)
     },
     heldAt: (name: string) => folders.get(name),
+    /** Links to a file that may come and go; on Windows copies it. */
     toFile: (name: string, target: string): void => {
       if (copies) {
         fs.rmSync(join(root, name), { force: true })
@@ -498,6 +500,7 @@ function asLinked(name: string) {
   }
 }
 
+/** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
 async function readEntryText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
     return (await readFolderFile(folder, name, limit))?.toString('utf8') ?? ''
@@ -609,6 +612,7 @@ async function loadRepository(
     const state = await mirror.update(current, layout)
     // A long-lived process holds deleted packs open, or searches objects in other directories.
     if (state.hasOtherPacks) objects.restart()
+    // Callers compare sets by identity, so the set stays the same as long as nothing changes.
     if (state.shallow.length !== shallow.size || state.shallow.some((id) => !shallow.has(id)))
       shallow = new Set(state.shallow)
     return { leftOut: state.leftOut, shallow }
@@ -624,10 +628,10 @@ export function isSameOrParent(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }
 
-/** Minimum size of a file that git does not hold in memory or compare line by line, in bytes. */
+/** Lower bound of git's setting `core.bigFileThreshold`, in bytes. */
 const leastLargeBytes = 1024 * 1024
 
-/** Returns the configuration with which git runs. Of the repository it has its formats, and how its files were checked out. */
+/** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
 function configOf(
   { format, refStorage, checkout }: Pick<RepositoryConfig, 'format' | 'refStorage' | 'checkout'>,
   { maxBytes }: GitSettings,
@@ -648,9 +652,6 @@ function configOf(
   return section('core', core) + section('extensions', extensions)
 }
 
-/**
- * Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none.
- */
 async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
@@ -660,7 +661,7 @@ async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSetting
 
 type Version = readonly [major: number, minor: number]
 
-/** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
+/** The oldest git with the features used here, such as `GIT_CONFIG_GLOBAL` (2.32). */
 const oldest: Version = [2, 32]
 
 /** The oldest git that reads each format of refs. */
@@ -689,7 +690,8 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 }
 
 /**
- * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative folders.
+ * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative folders, so that no program
+ * in the working directory runs.
  *
  * @throws ResourceError `invalid` (reason `configuration`) when there is none.
  */

@@ -23,16 +23,16 @@ export type GitEvent = 'refs' | 'index'
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 const maxDirectories = 4096
 
-/** Watches the directories of a repository that contain `HEAD`, the refs and the index. */
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: WatchHandles,
   onEvent: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
-  /** A directory is watched if it is one of these, or lies above or below one. */
+  /** Refs, and directories of refs. Each directory is watched that is one of them, or lies above or below one. */
   const patterns = [...settings.patterns, 'refs/heads']
   const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
+  /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
 
   const hear = (directory: string, name: string | undefined) => {
@@ -62,6 +62,7 @@ export function createWatchedDirectories(
   }
 
   return {
+    /** Watches the directories that exist now, and drops the watches of deleted ones. */
     follow: async (): Promise<void> => {
       const doubts = doubtful
       doubtful = new Set()
@@ -104,7 +105,6 @@ export function createWatchedDirectories(
   }
 }
 
-/** Opens a subdirectory; undefined for anything but a directory. */
 async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
     return await openSubfolder(parent, name)
@@ -121,10 +121,12 @@ async function directoriesIn(directory: Folder): Promise<readonly string[]> {
 
 type ChangedFiles = ReturnType<typeof createChangedFiles>
 
-/** The names of a ref, with its old and new object id; undefined if the ref was created or deleted. */
+/** A ref that has moved, was created or was deleted. */
 interface Moved {
   readonly names: readonly string[]
+  /** The old object id; undefined if the ref was created. */
   readonly from: string | undefined
+  /** The new object id; undefined if the ref was deleted. */
   readonly to: string | undefined
 }
 
@@ -135,8 +137,8 @@ const maxBytes = 512 * 1024
 const maxCompared = 32
 
 /**
- * Creates a function that returns the files that differ between two commits; undefined when there are too many, or git cannot tell.
- * `listed`: only one of the two has the file.
+ * Creates a function that returns the files that differ between two commits; undefined when there are too many, or git cannot tell. `listed`:
+ * only one of the two has the file.
  */
 export function createChangedFiles(launcher: Launcher, signal: AbortSignal) {
   return async (from: string, to: string) => {
@@ -159,7 +161,9 @@ export function createChangedFiles(launcher: Launcher, signal: AbortSignal) {
   }
 }
 
-/** Returns the changes of resources after refs have moved. Paths that name a commit by its id are not among them. */
+/**
+ * Returns the changes of resources after refs have moved. Paths that name a commit by its id are not among them: their content never changes.
+ */
 export async function changesBetween(
   before: RefTable,
   after: RefTable,
@@ -210,7 +214,10 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
   return moves
 }
 
-/** Returns the names of a ref in paths: the full name, and the short name, even if another ref has it too. */
+/**
+ * Returns the names of a ref in paths: the full name, and the short name. The short name is included even if another ref has it too,
+ * because it names this ref again after the other one is deleted.
+ */
 function refNames(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]
@@ -234,7 +241,6 @@ function pagesBetween(before: RefTable, after: RefTable, moves: readonly Moved[]
 const sameIntervalMs = 1000
 /** Maximum time that a watch waits for the state of the working tree before it is armed, in milliseconds. */
 const statusTimeoutMs = 2000
-/** Maximum number of ref directories watched at once. */
 const maxHandles = 4096
 
 interface WatchedPart {
@@ -250,8 +256,8 @@ interface RefState {
 export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<string>
 
 /**
- * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current
- * state is compared with the known one. A change is notified once answers include it.
+ * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current state is
+ * compared with the known one.
  *
  * @param closing Ends all watches.
  */
@@ -318,7 +324,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
 
   const lookAtStatus = () => readStatusPage(refState.table, readStatus, signal)
 
-  /** Compares the refs, and notifies of changes. Returns `false` if nothing can have changed. */
+  /** Compares the refs, and notifies of changes. Returns `false` if nothing has changed. */
   const compareRefs = async (): Promise<boolean> => {
     try {
       const now = await look()
@@ -389,7 +395,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
     const first = lookAtStatus().then((latest) => {
       status = latest
     })
-    // The status of a large working tree may take long, so it is reported as changed.
+    // The status of a large working tree may take long. Changes meanwhile are unknown, so it is reported as changed.
     if (!(await Promise.race([first.then(() => true), sleep(statusTimeoutMs).then(() => false)])))
       void first.then(
         () => pending.add({ path: 'status' }),
@@ -415,7 +421,6 @@ interface Status {
   readonly text?: string
 }
 
-/** Reads the page `status`. Returns undefined when git fails. */
 async function readStatusPage(
   table: RefTable,
   readStatus: ReadStatus,

@@ -3,12 +3,12 @@ import type { ServerSettings } from '../relational/open.ts'
 import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
-/** Version of the server, and rights of the account, read when a connection is opened. */
 export interface AccountProperties {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
   /** Grants of the account, and of every role that it can activate, as the server writes them. */
   readonly grants: readonly string[]
+  /** Roles, quoted, whose grants the server does not show to the account. */
   readonly unknownRoles: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export async function readAccountProperties(query: Query): Promise<AccountProper
 
 type Grants = Pick<AccountProperties, 'grants' | 'unknownRoles'>
 
-/** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role if `USING` names it. */
+/** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role only if `USING` names it. */
 async function mysqlGrants(query: Query, active: string): Promise<Grants> {
   const own = await queryGrants(query, 'SHOW GRANTS')
   const roles = [...new Set([...own.flatMap(rolesIn), ...quotedRoles(active)])]
@@ -58,6 +58,7 @@ async function queryGrants(query: Query, sql: string): Promise<readonly string[]
   return (await query(sql)).map(([line]) => String(line))
 }
 
+/** Returns the answer; undefined if the server refuses the statement. Rethrows the error of a lost or overloaded connection. */
 async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -113,8 +114,8 @@ const remedy =
   'Create an account that can only read ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
 
 /**
- * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as such
- * a privilege; a grant of roles does not: see {@link rolesIn}.
+ * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as
+ * such a privilege; a grant of roles does not: see {@link rolesIn}.
  */
 export function excessPrivilegesIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']
@@ -141,8 +142,8 @@ function reaches(pattern: string, schemas: readonly string[] | undefined): boole
 }
 
 /**
- * Whether a text matches a LIKE pattern of SQL, in time proportional to the product of both lengths. The parts of the pattern are `%`, `_`
- * and characters, escaped ones with their backslash.
+ * Whether a text matches a LIKE pattern of SQL. The parts of the pattern are `%`, `_` and characters, escaped ones with their
+ * backslash. The match backtracks only to the last `%`, so its time is at most proportional to the product of both lengths.
  */
 function isLike(text: readonly string[], parts: readonly string[]): boolean {
   let [at, part] = [0, 0]

@@ -22,6 +22,7 @@ interface ConstraintScope {
   readonly served: readonly string[] | undefined
 }
 
+/** Reads the foreign keys of the tables, and those of other tables that reference them. */
 export async function readForeignKeys(
   query: MysqlSession['query'],
   { schemas, tables, wanted, served }: ConstraintScope,
@@ -85,7 +86,6 @@ async function readRules(query: MysqlSession['query'], keys: readonly (readonly 
 
 const columnId = (...names: readonly unknown[]) => JSON.stringify(names.map(String))
 
-/** Reads which columns of all these tables the account may read. */
 async function readSeen(
   query: MysqlSession['query'],
   keys: readonly (readonly Cells[])[],

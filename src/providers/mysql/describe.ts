@@ -34,6 +34,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const columns = raw.columns.map((column) => describeColumn(column, isMaria, raw.isPart))
   const visible = new Set(columns.map((column) => column.name))
   const isWhole = (over: readonly (string | undefined)[]) => over.every((one) => one !== undefined && visible.has(one))
+  // An expression may name columns that the account may not see: then its index is hidden.
   const indexes = raw.indexes.filter(({ parts }) =>
     parts.every(({ column }) => (column === undefined ? !raw.isPart : visible.has(column))),
   )
@@ -89,8 +90,8 @@ function describeColumn(raw: RawColumn, isMaria: boolean, isPart: boolean): Colu
 }
 
 /**
- * Returns the default of a column as an SQL expression. MariaDB reports an expression; MySQL reports a bare value, unless `extra` marks it
- * as an expression.
+ * Returns the default of a column as an SQL expression. MariaDB reports an expression; MySQL reports a bare value, unless
+ * `extra` marks it as an expression.
  */
 function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): string | undefined {
   if (value === undefined || (isMaria && value === 'NULL')) return undefined
@@ -152,6 +153,7 @@ function relationDefinition(relation: ForDefinition, isMaria: boolean): string {
 
 function viewOf(relation: ForDefinition): string {
   const { view = '', isPart } = relation
+  // A view is described by its query, which may name more than the account may see.
   const body =
     view === '' || isPart
       ? '  -- not shown: the account needs SHOW VIEW, and must be able to read all columns of the view'

@@ -1,7 +1,7 @@
 import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { connectionEndedError, tlsFaultMessage } from '../relational/open.ts'
 
-/** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
+/** Messages for faults that an operator must fix, by error number. */
 const faults: Readonly<Record<number, string>> = {
   1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
   1045: 'The database rejects the account or its password. Correct the URL.',
@@ -46,6 +46,7 @@ const goneCodes = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356,
 /** Error numbers for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
+/** Returns the error number of the server. Undefined: the error is not from the server. */
 function serverErrorNumber(error: unknown): number | undefined {
   return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno >= 1000
     ? error.errno
@@ -104,7 +105,7 @@ export function connectError(error: unknown): ResourceError {
   )
 }
 
-/** Converts an error of the set-up statements of a new connection. */
+/** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
   return unavailable(

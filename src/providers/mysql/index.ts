@@ -18,20 +18,25 @@ import { type MysqlSession, openSession, parseDatabaseUrl } from './session.ts'
 import { servedSchemaCondition } from './sql.ts'
 
 export interface MysqlOptions extends ServerOptions {
-  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It is secret. */
+  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. */
   readonly url: string
+  /** The served rows. Undefined: none. */
   readonly rows?: MysqlRowOptions
 }
 
 export interface MysqlRowOptions extends RowOptions {
+  /** Whether rows of views are served, too: reading them runs the functions that the views call. Default `false`. */
   readonly views?: boolean
 }
 
 /**
- * Provider of a database of MySQL or MariaDB: tables, views, functions and procedures, and rows if they are enabled. It never writes, and
- * runs no SQL of clients. See docs/providers/mysql.md. If the database does not answer at the start, it is asked again at each request.
+ * Provider of a database of MySQL or MariaDB: tables, views, functions and procedures, and rows if they are enabled. It never
+ * writes, and runs no SQL of clients. See docs/providers/mysql.md.
  *
- * @throws ResourceError `invalid` for a fault that the operator must correct, such as a wrong password.
+ * If the database does not answer at the start, it is asked again at each request.
+ *
+ * @throws ResourceError `invalid` for a fault that the operator must correct: a wrong password, an account that could do more
+ *   than read, a certificate that cannot be trusted.
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
   requireKeys('mysql({ url })', options, { url: 'a string' })
@@ -69,8 +74,8 @@ function createMysqlSource(options: MysqlOptions) {
 }
 
 /**
- * Returns the query for a checksum of rows of the information schema. Change times have a resolution of one second, so for two seconds
- * after a change the checksum differs at each query.
+ * Returns the query for a checksum of rows of the information schema. Change times have a resolution of one second, so for two
+ * seconds after a change in rows with such a time the checksum differs at each query.
  */
 function sum([columns, from, , time]: FingerprintSource, where: string): string {
   const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`
@@ -116,7 +121,6 @@ const partsOfMysql: readonly FingerprintSource[] = [
   ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
 ]
 
-/** Reads a fingerprint that changes whenever the catalog changes. */
 async function readFingerprint(
   { query, isMaria }: MysqlSession,
   schemas: readonly string[] | undefined,
@@ -130,10 +134,7 @@ async function readFingerprint(
   return rows.flat().map(String).join(' ')
 }
 
-/**
- * Reads the time of the last change of each relation with readable rows. The time of a view is the latest of all tables, because
- * its rows may come from any of them.
- */
+/** Reads the time of the last change of each relation with readable rows. A view has the latest time of the tables in the served schemas. */
 async function readStamps(
   { query }: MysqlSession,
   { schemas, only, views }: SelectionOptions,

@@ -33,8 +33,8 @@ import {
 } from './sql.ts'
 
 /**
- * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may run, in the
- * order of their keys. Objects of the same name are one item.
+ * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may
+ * run, in the order of their keys. It takes at most three queries. Objects of the same name are one item.
  */
 export async function readCatalogPage(
   { query }: MysqlSession,
@@ -82,7 +82,7 @@ export async function readCatalogPage(
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}
     if (!tables.has(id)) return [{ ...item, ...isRoutine }]
     const tableFacts = facts.get(id)
-    // The table may have been dropped in between.
+    // The table may have been dropped in between: then the most likely kind is used.
     const kind = tableFacts?.kind ?? 'table'
     return [
       {
@@ -150,7 +150,10 @@ export function mayServeRows(kind: RelationKind, engine: string | undefined, vie
   return kind === 'view' ? views : engine !== undefined && local.has(engine.toUpperCase())
 }
 
-/** Reads a page of rows, in one read-only snapshot. Statements contain quoted names from the catalog; values of clients are bound. */
+/**
+ * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
+ * bound.
+ */
 export async function readRows(session: MysqlSession, query: RowQuery, options: SelectionOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
@@ -213,7 +216,6 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
 const unusableKey = new Error('the key is not one of the type of its columns')
 const unusable = () => unusableKey
 
-/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: MysqlSession,
   { relation, typed, limit }: KeyQuery,
@@ -238,7 +240,6 @@ export async function readKeys(
   })
 }
 
-/** Reads the current types of the columns that the account may read, by name. */
 async function typesOf(
   run: Query,
   name: ObjectName,
@@ -279,8 +280,8 @@ function requireColumnType(types: ReadonlyMap<string, ColumnType>, name: string)
 }
 
 /**
- * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of its columns.
- * The condition is written out, because the server uses no index for `(a, b) > (?, ?)`.
+ * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of its columns. The
+ * condition is written out, because the server may use no index for `(a, b) > (?, ?)`.
  */
 function boundBy(key: readonly ColumnType[], bounds: readonly string[] | undefined, isAfter: boolean) {
   if (bounds === undefined) return { sql: '', values: [] }

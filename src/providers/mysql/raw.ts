@@ -55,7 +55,7 @@ interface Partition {
   readonly values: string
 }
 
-/** Reads all facts about some tables and views. Those without a visible column are left out. */
+/** Reads the facts about tables and views. Those without a visible column are left out. */
 export async function readRawTables(
   { query, isMaria }: MysqlSession,
   names: readonly ObjectName[],
@@ -169,7 +169,6 @@ export async function readRawTables(
 
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
-/** Groups the wanted rows by the schema and name in their first two columns. */
 export function groupRows(rows: readonly Cells[], keys: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const routinesById = new Map<string, Cells[]>()
   for (const row of rows) {

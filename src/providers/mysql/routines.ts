@@ -13,6 +13,7 @@ interface RawRoutine {
   readonly isFunction: boolean
   readonly returns: string
   readonly language: string
+  /** Source of the routine. Undefined: the account may not see it. */
   readonly body: string | undefined
   readonly deterministic: boolean
   readonly access: string
@@ -33,7 +34,6 @@ const telling = new Set([
   'REAL_AS_FLOAT',
 ])
 
-/** Describes the functions and procedures of some names that the account may run. */
 export async function describeRoutines(
   session: MysqlSession,
   names: readonly ObjectName[],
@@ -137,7 +137,6 @@ function formatParameters({ parameters, isFunction, modes }: RawRoutine, quote: 
     .join(', ')
 }
 
-/** Returns the statement that creates a routine, without its definer. */
 function routineDefinition(raw: RawRoutine, kind: Overload['kind'], body: string): string {
   const { name, isFunction, returns, language, deterministic, access, security, comment, modes } = raw
   const set = modes.filter((mode) => telling.has(mode))

@@ -12,7 +12,7 @@ import type { Cells, Query } from './sql.ts'
 const graceMs = 2000
 
 /**
- * Opens a connection whose statements are read-only, with time-outs.
+ * Opens a connection. All its statements are read-only, with time-outs.
  *
  * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
@@ -43,6 +43,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       throw statementError(error)
     }
   }
+  /** Runs a statement that cannot be prepared. Its text must be constant. */
   const say = (sql: string) =>
     commands
       .answered<unknown>(statementTimeoutMs + graceMs, (settle) =>
@@ -89,6 +90,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         )
         await begin(facts)
       },
+      /** Runs several statements in one read-only snapshot. */
       transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
         isUsed = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
@@ -110,7 +112,6 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
 }
 
-/** Creates the commands of one connection, which end with it. */
 function createCommands(onTimeout: () => void) {
   const waiting = new Set<(error: Error) => void>()
   let hasEnded = false
@@ -167,7 +168,6 @@ function openConnection(target: Target, connectTimeout: number, stream: () => un
   })
 }
 
-/** Sets the session variables: the session is read-only from here on. */
 async function prepare(run: Query, { isMaria }: AccountProperties, settings: ServerSettings): Promise<void> {
   const { statementTimeoutMs, lockTimeoutMs } = settings
   const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))
@@ -184,11 +184,11 @@ async function prepare(run: Query, { isMaria }: AccountProperties, settings: Ser
     seconds,
   ])
   if (isMaria) await run('SET SESSION system_versioning_asof = DEFAULT').catch(() => {})
-  // Read current estimates and times of changes, instead of cached values.
+  // Read current estimates and times of changes, instead of values that are cached for a day.
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }
 
-/** Checks that the URL names a visible database, because a missing one would look empty. */
+/** Checks that the URL names a visible database. A missing one would look empty, because the connection does not select it. */
 async function requireSchema(run: Query, database: string | undefined): Promise<void> {
   if (database === undefined) return
   const rows = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
@@ -212,7 +212,6 @@ function kill(target: Target, id: number): void {
   connection.query(`KILL ${Number(id)}`, over)
 }
 
-/** Address of the database server and the account. */
 interface Target {
   readonly user: string
   readonly password: string
@@ -228,7 +227,7 @@ const form =
   /^(?:mysql|mariadb):\/\/([^:@/?#]+)(?::([^@/?#]*))?@(\[[0-9A-Fa-f:.]+\]|[^:@/?#[\]]+)(?::([0-9]{1,5}))?(?:\/([^/?#]*))?$/
 
 /**
- * Parses the URL of a database. The URL may have no parameters.
+ * Parses the URL of a database. The URL may have no parameters, so it cannot weaken a setting.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */

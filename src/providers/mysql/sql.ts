@@ -25,6 +25,7 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
+/** Rounds the number of parameters up to one of a few lengths, so that there are few distinct statements. */
 function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
@@ -45,7 +46,6 @@ export function placeholdersFor(values: readonly string[]): {
 /** Schemas of the server itself: they are served only if the configuration names them. */
 const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
-/** Returns a condition on a column of the information schema that selects the served schemas. */
 export function servedSchemaCondition(column: string, schemas: readonly string[] | undefined) {
   const { sql, values } = placeholdersFor(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
@@ -54,7 +54,6 @@ export function servedSchemaCondition(column: string, schemas: readonly string[]
 /** Condition that the account may read a column, for rows of `information_schema.COLUMNS`. */
 export const readableColumnCondition = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
-/** Kinds of column types, each of which is read in its own form. */
 type ColumnForm = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
 
 const forms: readonly (readonly [ColumnForm, RegExp])[] = [
@@ -98,6 +97,7 @@ function wholeOf(column: ColumnType): string {
     case 'integer':
       return column.dataType === 'bit' ? `CAST(${name} + 0 AS CHAR)` : `CAST(${name} AS CHAR)`
     case 'real':
+      // A conversion to text would leave only six digits.
       return `CAST(${name} + 0e0 AS CHAR)`
     case 'shape':
       return `ST_AsText(${name})`
@@ -110,6 +110,7 @@ export function lengthSql(column: ColumnType): string {
   return `LENGTH(${columnForm(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
+/** Returns the SQL of a column, cut to a length in bytes if its type can be long. */
 export function cutColumnSql(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = columnForm(column)
@@ -119,13 +120,12 @@ export function cutColumnSql(column: ColumnType, most: number): string {
   return `IF(${lengthSql(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
 }
 
-/** Returns the SQL of the length of a column, null unless it exceeds a number of bytes. */
 export function lengthIfCutSql(column: ColumnType, most: number): string {
   const length = lengthSql(column)
   return `IF(${length} > ${most}, ${length}, NULL)`
 }
 
-/** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string. */
+/** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its type. */
 export function cellToJson(cell: Cells[number], column: ColumnType, isCut: boolean): string {
   if (cell === null) return 'null'
   if (Buffer.isBuffer(cell)) return JSON.stringify(cell.toString('base64'))
@@ -154,7 +154,6 @@ function isShort({ dataType, type }: ColumnType): boolean {
   return dataType !== 'bigint'
 }
 
-/** Removes the zeros with which a column pads a whole number. */
 function stripLeadingZeros(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }

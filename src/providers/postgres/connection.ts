@@ -16,7 +16,7 @@ export interface PostgresTarget {
 }
 
 /**
- * Parses the URL of a database. A URL may require encryption, but can never weaken `tls`.
+ * Parses the URL of a database. `tls` decides about encryption: a URL may require encryption, but can never weaken it.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
@@ -84,8 +84,9 @@ function sslOf(
 export type { TlsOptions } from '../relational/open.ts'
 
 export interface PostgresOptions extends ServerOptions {
-  /** A URL of the scheme `postgres` with role, password, host, port and database. It is secret. */
+  /** A URL of the scheme `postgres` with role, password, host, port and database. */
   readonly url: string
+  /** The served rows. Default: none. */
   readonly rows?: PostgresRowOptions
 }
 
@@ -96,7 +97,7 @@ export interface PostgresRowOptions extends RowOptions {
   readonly principalSetting?: string
 }
 
-/** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
+/** Messages for faults that an operator must fix, by SQLSTATE code. */
 const faults: Readonly<Record<string, string>> = {
   '28P01': 'The database rejects the role or its password. Correct the URL.',
   '28000':
@@ -127,7 +128,7 @@ export function isUnusableValueError(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
 }
 
-/** Whether an object in the catalog was dropped while it was described: a retry helps. */
+/** Whether an object in the catalog was dropped while it was described: a retry may help. */
 export function isDroppedObjectError(error: unknown): boolean {
   return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.fault === 'gone')
 }

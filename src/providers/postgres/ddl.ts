@@ -8,6 +8,7 @@ import {
   usableSchemaCondition,
 } from './sql.ts'
 
+/** Input of a generated definition. It holds only parts that the role may see. */
 export interface DefinitionInput extends ObjectName {
   readonly kind: RelationKind
   readonly comment: string | null
@@ -43,6 +44,7 @@ function isView(kind: RelationKind): boolean {
 
 function viewOf(relation: DefinitionInput): string {
   const { kind, view } = relation
+  // A view is described by its query, which may name more than the role may see.
   const body = view === null ? '  -- not shown: it has columns that this role may not see' : view.replace(/;\s*$/, '')
   return `CREATE ${objectWord(kind)} ${quoteObjectName(relation)} AS\n${body}`
 }

@@ -46,10 +46,10 @@ interface RawIndex extends TableIndex {
   readonly primary: boolean
   /** Whether the index identifies rows: it is unique, and none of its columns can be null. */
   readonly key: boolean
-  /** Whether the index was created for a constraint. */
   readonly backs: boolean
 }
 
+/** A relation as the catalog query returns it. Empty lists are `null`. */
 interface RawRelation extends ObjectName, Pick<DefinitionInput, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
   readonly relkind: string
   readonly owner: string
@@ -63,6 +63,7 @@ interface RawRelation extends ObjectName, Pick<DefinitionInput, 'comment' | 'vie
   readonly triggers: readonly Trigger[] | null
 }
 
+/** Describes relations that the role may see, all in one statement. Parts that the role may not see are left out. */
 export async function describeRelations(
   session: PostgresSession,
   names: readonly ObjectName[],
@@ -122,6 +123,7 @@ function describeColumn(raw: RawColumn, isHidden: boolean): Column {
   const { name, type, notNull, identity, generated, comment } = raw
   return {
     ...{ name, type, nullable: !notNull },
+    // The expression of a generated column may name columns that the role may not see.
     ...(raw.default === null || generated !== '' ? {} : { default: raw.default }),
     ...(raw.default === null || generated === '' || isHidden ? {} : { generated: raw.default }),
     ...(identity === 'a' ? { identity: 'always' as const } : {}),

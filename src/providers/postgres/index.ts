@@ -27,11 +27,13 @@ import { notifyChannel, type PostgresSession, readCatalogPage, servedSchemaCondi
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
 /**
- * Provider of a PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows if they are enabled. It
- * never writes, and runs no SQL of clients. See docs/providers/postgres.md. If the database does not answer at the start, it is asked again
- * at each request.
+ * Provider of a PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows if they are
+ * enabled. It never writes, and runs no SQL of clients. See docs/providers/postgres.md.
  *
- * @throws ResourceError `invalid` for a fault that the operator must correct, such as a wrong password.
+ * If the database does not answer at the start, it is asked again at each request.
+ *
+ * @throws ResourceError `invalid` for a fault that the operator must correct: a wrong password, a role that could do more than
+ *   read, a certificate that cannot be trusted.
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
   requireKeys('postgres({ url })', options, { url: 'a string' })
@@ -59,7 +61,10 @@ function createPostgresSource(options: PostgresOptions) {
   }, settings)
   const ask = withRetry(pool, (error) => isDroppedObjectError(error) || isEndedError(error))
 
-  /** Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried without it. */
+  /**
+   * Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried
+   * without it.
+   */
   const describe =
     <T>(work: (session: PostgresSession, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
     async (names: readonly ObjectName[], context: SourceContext): Promise<readonly T[]> => {
@@ -111,7 +116,10 @@ function createPostgresSource(options: PostgresOptions) {
 /** Maximum length of a name, in bytes: 63 in the encoding of the database, which may be more in UTF-8. */
 const maxNameBytes = 63 * 3
 
-/** Returns the SQL of a text that changes whenever rows of a catalog table do, except their statistics. */
+/**
+ * Returns the SQL of a text that changes whenever rows of a catalog table do: their number, and the sum of the ids of the transactions
+ * that wrote them. Statistics are updated in place, and do not change the text.
+ */
 const sum = (table: string, join = '') =>
   `(SELECT pg_catalog.count(*) || ':' || COALESCE(pg_catalog.sum(x.xmin::text::bigint), 0) FROM pg_catalog.${table} x ${join})`
 
@@ -153,8 +161,8 @@ async function readFingerprint(session: PostgresSession, schemas: readonly strin
 const checkIntervalMs = 30_000
 
 /**
- * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process and the
- * server would lose notifications. The payload is ignored, because every role that can connect can notify.
+ * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process
+ * and the server would lose notifications. Every role that can connect can notify, so the payload is ignored.
  */
 async function listenForNotifications(
   target: PostgresTarget,

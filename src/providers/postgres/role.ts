@@ -2,7 +2,6 @@ import { unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
 import { notifyChannel, type Query, quoteName, servedSchemaCondition } from './sql.ts'
 
-/** Facts about a connection, read when it is opened. */
 interface SessionFacts {
   readonly pid: number
   readonly version: number
@@ -59,7 +58,6 @@ SELECT pg_catalog.pg_backend_pid()::text,
                    OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
          ) p ORDER BY p.n, p.power))::text`
 
-/** Reads the facts that {@link requireReadOnlyRole} checks, and the process id of the server. */
 export async function readSessionProperties(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []
@@ -73,6 +71,10 @@ export async function readSessionProperties(query: Query, { schemas }: ServerSet
 
 const minVersion = 120_000
 
+/**
+ * @throws ResourceError `unavailable` (fault `refused`) for a role that could do more than read, unless that is allowed; and
+ *   for an unsupported version or encoding.
+ */
 export function requireReadOnlyRole(
   { version, encoding, powers }: SessionFacts,
   { allowPrivileged }: ServerSettings,
@@ -89,7 +91,7 @@ export function requireReadOnlyRole(
   )
 }
 
-/** SQL statements that create a read-only role. Its password is set separately, so that it is in no history of commands. */
+/** Returns SQL statements that create a read-only role, without its password. */
 function roleSql(role: string, schemas: readonly string[]): string {
   const name = quoteName(role)
   const each = schemas.map(
@@ -105,8 +107,8 @@ ${each.join('\n')}
 }
 
 /**
- * SQL statements for event triggers, with which the server reports changes of the catalog at once. A superuser runs them once for each
- * database.
+ * SQL statements for event triggers, with which the server reports changes of the catalog at once. A superuser runs them once
+ * for each database. Without them the provider only polls the catalog.
  */
 export const eventTriggerSql = `CREATE SCHEMA IF NOT EXISTS hikidashi;
 CREATE OR REPLACE FUNCTION hikidashi.tell() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -119,7 +121,7 @@ DROP EVENT TRIGGER IF EXISTS hikidashi_dropped;
 CREATE EVENT TRIGGER hikidashi_dropped ON sql_drop EXECUTE FUNCTION hikidashi.tell();
 `
 
-/** All statements that an operator may want to run. `hikidashi init --sql postgres` prints them. */
+/** Statements that an operator may run. `hikidashi init --sql postgres` prints them. */
 export const setupSql = `${roleSql('hikidashi_reader', ['public'])}
 -- Optional, as a superuser: tells hikidashi of changes of the catalog at once.
 ${eventTriggerSql}`

@@ -28,7 +28,10 @@ export interface RowSettings extends SelectionOptions {
 
 type Types = ReadonlyMap<string, string>
 
-/** Reads a page of rows, in one read-only snapshot. Statements contain quoted names from the catalog; values of clients are bound. */
+/**
+ * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
+ * bound.
+ */
 export async function readRows(
   session: PostgresSession,
   query: RowQuery,
@@ -61,12 +64,10 @@ export async function readRows(
   }
 }
 
-/** Converts the form in which a value is shown to one that the database reads. */
 function boundOfShown(text: string, type: string): string {
   return type === 'bytea' ? `\\x${hexOfBase64(text) ?? ''}` : text
 }
 
-/** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
   session: PostgresSession,
   { relation, typed, limit }: KeyQuery,
@@ -94,7 +95,7 @@ export async function readKeys(
   }
 }
 
-/** Sets `principalSetting` to the id of the caller for this transaction, for policies of row-level security. */
+/** Sets `principalSetting` to the id of the caller, for this transaction only, for policies of row-level security. */
 async function become(run: Query, { principalSetting }: RowSettings, { principal }: SourceContext): Promise<void> {
   if (principalSetting === undefined) return
   const text = 'SELECT pg_catalog.set_config($1, $2, true)'
@@ -135,7 +136,7 @@ function rowsSql(
   const order = names.length === 0 ? '' : `ORDER BY ${names.join(', ')}`
   const [limit, budget] = [`$${(bound?.length ?? 0) + 1}::int`, `$${(bound?.length ?? 0) + 2}::bigint`]
   const typed = columns.map((column) => ({ column, type: types.get(column) ?? '' }))
-  // Arrays, because a table may have as many columns as a statement can return.
+  // Uses arrays, because a table may have as many columns as a statement can return.
   const pieces = typed.map(({ column, type }) => pieceOf(column, type, maxValueBytes)).join(', ')
   const sizes = typed.map(({ column, type }) => lengthIfCutSql(column, type, maxValueBytes)).join(', ')
   const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(castToText).join(', ')}]`
@@ -167,7 +168,7 @@ function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], ty
 
 /**
  * Returns, for each relation with readable rows, a text that changes when its rows do. The text of a view changes with every write to the
- * database.
+ * database, because its rows may come from any table.
  */
 export async function readStamps(
   session: PostgresSession,
@@ -205,7 +206,6 @@ function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }
 
-/** Returns the SQL of a column as text, cut to a length in bytes. */
 function pieceOf(column: string, type: string, most: number): string {
   const name = quoteName(column)
   if (type === 'bytea')
@@ -221,11 +221,15 @@ function lengthIfCutSql(column: string, type: string, most: number): string {
 }
 
 function lengthOf(column: string, type: string): string {
+  // The length of these types is known without fetching the value.
   const isStored = type === 'bytea' || texts.has(type)
   return `pg_catalog.octet_length(${isStored ? quoteName(column) : castToText(column)})`
 }
 
-/** Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string. */
+/**
+ * Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its
+ * type.
+ */
 function valueToJson(text: string | null, type: string, isCut: boolean): string {
   if (text === null) return 'null'
   if (isCut) return JSON.stringify(type === 'bytea' ? text.replaceAll('\n', '') : text)

@@ -14,7 +14,7 @@ const graceMs = 2000
 const asText = { getTypeParser: () => (text: unknown) => text }
 
 /**
- * Opens a session whose statements are read-only and have time-outs, and look up names without a schema only in `pg_catalog` and `pg_temp`.
+ * Opens a session. All its statements are read-only and have time-outs, and look up names without a schema only in `pg_catalog` and `pg_temp`.
  *
  * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
@@ -40,7 +40,7 @@ export async function openSession(
       }
 
       const plainly = (text: string) => run({ text }, [], false)
-      /** Undoes everything that a function in a view may have done to the session. */
+      /** Undoes what a function in a view may have done to the session. */
       const cleanUp = async () => {
         // A rollback undoes settings, roles, temporary tables, cursors and LISTEN.
         await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
@@ -97,7 +97,7 @@ async function connectClient(target: PostgresTarget, settings: ServerSettings, s
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'hikidashi',
     client_encoding: 'UTF8',
-    // pg expects a parser for each type; here values stay texts.
+    // pg expects a parser for each type; here all values stay texts.
     types: asText as unknown as pg.CustomTypesConfig,
   })
   let hasEnded = false
@@ -189,7 +189,10 @@ const settingsStatement: Statement = {
   fixed: true,
 }
 
-/** Releases the advisory locks of the session, which outlive a transaction, and returns whether SQL has prepared a statement. */
+/**
+ * Releases the advisory locks of the session, which outlive a transaction, and returns whether SQL has prepared a statement.
+ * Statements of this provider do not count: they are prepared by the protocol.
+ */
 const leftoversStatement: Statement = {
   text: 'SELECT EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) FROM pg_catalog.pg_advisory_unlock_all()',
   fixed: true,
@@ -225,7 +228,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['gin_fuzzy_search_limit', '0'],
     ['synchronize_seqscans', 'off'],
     ['default_transaction_deferrable', 'off'],
-    // For catalog queries, JIT compilation would take longer than the query.
+    // The planner overestimates the cost of catalog queries: JIT compilation would take longer than the query.
     ['jit', 'off'],
   ]
   return [pairs.map(([name]) => name), pairs.map(([, value]) => value), isLocal]
@@ -235,8 +238,8 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
 const cancelTimeoutMs = 2000
 
 /**
- * Returns a function that cancels the running statement of a client. It sends a message over a separate connection (PostgreSQL, "Canceling
- * Requests in Progress"), and does not wait for the outcome.
+ * Returns a function that cancels the running statement of a client. It sends a message over a separate connection (PostgreSQL,
+ * "Canceling Requests in Progress"), encrypted if the client's connection is. It does not wait for the outcome.
  */
 function createCancel(client: pg.Client, target: PostgresTarget): () => void {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }

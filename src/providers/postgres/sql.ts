@@ -1,10 +1,12 @@
 import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
 import { parseNamePrefix } from '../relational/names.ts'
 
+/** Quotes an identifier. No identifier comes from a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** Quotes a text as a literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
@@ -12,6 +14,7 @@ export function quoteText(text: string): string {
 
 /**
  * Returns the SQL condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema.
+ * Schemas of TOAST and of temporary tables are never served.
  */
 export function servedSchemaCondition(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
@@ -27,7 +30,7 @@ export const visibleRelationCondition = `c.relkind IN ('r', 'p', 'v', 'm') AND p
 
 /**
  * Returns the condition that rows of the relation `c` can be served: rows of tables and materialized views without a foreign table below
- * them, and rows of views if `views` is set.
+ * them, which another server would answer for, and rows of views only if `views` is set, because views call functions.
  */
 export function readableRowsCondition(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
@@ -73,15 +76,20 @@ function bytesValue(text: string, encoding: string): string {
 
 export interface Statement {
   readonly text: string
+  /** Whether the text of the statement is constant, so that the server can plan it once. */
   readonly fixed?: boolean
 }
 
+/** A row: the texts of its columns, in order. */
 export type Cells = readonly (string | null)[]
 
 export interface PostgresSession {
-  /** Whether a pooler such as PgBouncer shares the connections of the server among clients, so that no state of a session lasts. */
+  /**
+   * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
+   */
   readonly shared: boolean
   readonly encoding: string
+  /** Runs one read-only statement, and returns its rows. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
   /** Runs several statements in one read-only transaction, on one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
@@ -93,11 +101,12 @@ export interface PostgresSession {
 
 export type Query = PostgresSession['query']
 
-/** Channel that the event trigger notifies. Other roles can notify it too, so a notification only triggers a check. */
+/** Channel that the event trigger notifies. Every role that can connect can notify it too, so a notification only triggers a check. */
 export const notifyChannel = 'hikidashi'
 
 /**
- * Reads a page of the objects that the role may see, in the order of their keys. Tables, enums and functions of the same name are one row.
+ * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
+ * functions of the same name are one row.
  */
 export async function readCatalogPage(
   session: PostgresSession,
@@ -196,7 +205,7 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
   ) p ORDER BY ${inBytes('p.key', encoding)}`
 }
 
-/** Condition that the routine `p` is not part of an extension. */
+/** Condition that the routine `p` is not part of an extension. Extensions have many routines, which are documented elsewhere. */
 export const ownRoutineCondition = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 

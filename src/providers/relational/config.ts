@@ -15,10 +15,9 @@ import {
 import { resolveConfigPath, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
-/** A time-out from 100 ms to 1 hour. */
+/** A time-out from 100 ms, because connections over a network take some time, to 1 hour. */
 const timeout = durationFrom('100ms', '1h')
 
-/** Keys that select the served rows of a database, and limit their number and size. */
 export const rowsShape = {
   tables: z
     .array(glob)
@@ -58,12 +57,10 @@ export const timeoutShape = {
   idleTimeout: timeout.optionalKey('Time after which an unused connection is closed. By default "1m".'),
 }
 
-/** Returns a key for the maximum number of connections. */
 export function connectionsShape(description: string) {
   return { connections: count.max(100).optionalKey(description) }
 }
 
-/** Returns a key for the served rows: all, none, or some. */
 export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
@@ -103,7 +100,6 @@ export const serverShape = {
     ),
 }
 
-/** Effects of the options common to all mounts over a relational database. */
 export const databaseEffects = {
   ...withoutEffects('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
@@ -127,7 +123,6 @@ type ServerOptions<Rows> = OptionsOf<typeof serverShape> & {
   readonly rows?: boolean | Rows
 }
 
-/** Returns the provider options for the served rows. Default: none are served. */
 export function rowOptions<Rows extends object>(
   rows: boolean | Rows | undefined,
 ): { readonly rows?: Rows | Record<never, never> } {
@@ -135,7 +130,6 @@ export function rowOptions<Rows extends object>(
   return { rows: rows === true ? {} : rows }
 }
 
-/** Returns the provider options common to all database mounts. */
 export function databaseOptions(options: DatabaseOptions) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = options
   return defined({

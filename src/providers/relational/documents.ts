@@ -48,7 +48,7 @@ export function jsonContent(value: unknown, mimeType: string, meta?: Readonly<Re
   return textContent(`${JSON.stringify(value, null, 2)}\n`, mimeType, meta)
 }
 
-/** Returns the JSON document of a table or view. Unknown facts are `null`. */
+/** Returns the JSON document of a table or view. Unknown facts are `null`, so that all documents of a database have the same keys. */
 export function relationDocument(relation: Relation) {
   const { schema, name, kind, owner, comment, definition, columns, primaryKey, rowEstimate } = relation
   return {
@@ -92,16 +92,18 @@ export function extensionsDocument(extensions: readonly Extension[]) {
   return { extensions }
 }
 
+/** Returns the member `schema` of a document; no member for a database without schemas. */
 export function schemaMember(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
 }
 
+/** Maximum number of tables and views in the overview, and in the diagram. */
 const [maxRelations, maxDrawn] = [1000, 100]
 /** Maximum number of columns drawn per table, keys first. */
 const maxColumns = 30
 const chunk = 200
 
-/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay. */
+/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay: they are part of its definition. */
 export function visibleRelation(relation: Relation, only: string | undefined, { allows }: Pick<Context, 'allows'>) {
   const sees = seenBy(only, allows)
   return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }
@@ -113,8 +115,8 @@ function seenBy(only: string | undefined, allows: Context['allows']): (name: Obj
 }
 
 /**
- * Reads the overview of a schema, or of the database, with the tables and views that the caller may see, up to a maximum. Undefined: the
- * schema has no objects.
+ * Reads the overview of a schema, or of the database: the tables and views that the caller may see, up to a maximum, and the references
+ * between them. Undefined: the schema has no objects.
  */
 export async function readOverview(
   source: DatabaseSource,
@@ -164,7 +166,7 @@ async function collectRelationNames(
   return { names, more: false, found: isFound }
 }
 
-/** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
+/** Yields the pages of objects from a key on, in the order of their keys. */
 export async function* catalogPagesFrom(
   source: DatabaseSource,
   query: PageQuery,
@@ -209,8 +211,8 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
 }
 
 /**
- * Returns an entity relationship diagram (Mermaid `erDiagram`) of the first tables and columns. Characters that Mermaid does not accept are
- * replaced.
+ * Returns an entity relationship diagram (Mermaid `erDiagram`) of the first tables and columns. Names of tables and keys are quoted, and
+ * characters that Mermaid does not accept are replaced.
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
   const drawnRelations = relations.slice(0, maxDrawn)
@@ -245,6 +247,7 @@ function quoted(text: string): string {
   return `"${text.replace(/["\p{Cc}\u2028\u2029]/gu, "'").replaceAll('%', '％')}"`
 }
 
+/** Returns the type or name of a column as one word, because Mermaid has no quotes for them. */
 function oneWord(text: string): string {
   const plain = text.replace(/[^\p{L}\p{N}_()[\]-]+/gu, '_')
   return /^[\p{L}_]/u.test(plain) ? plain : `_${plain}`

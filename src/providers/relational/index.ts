@@ -22,16 +22,19 @@ export type { RowOptions } from './rows.ts'
 
 export interface RelationalOptions {
   readonly source: DatabaseSource
+  /** The served rows. Default: none. */
   readonly rows?: RowOptions
+  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** Interval at which the catalog is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
 }
 
 /**
- * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and rows if they
- * are enabled. See docs/providers/postgres.md. No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as
- * parameters.
+ * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
+ * rows if they are enabled. See docs/providers/postgres.md.
+ *
+ * No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as parameters.
  */
 export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options
@@ -139,7 +142,6 @@ function found<T>(value: T | undefined): T {
   return value
 }
 
-/** Returns the templates of a source. Names are written as segments: see names.ts. */
 function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Template[] {
   const head = source.schema === undefined ? '{schema}/' : ''
   const has = (kind: 'enum' | 'function') => source.kinds.includes(kind)

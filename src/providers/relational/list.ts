@@ -6,7 +6,6 @@ import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext 
 import { leafNames, nameSegmentCount, nameToSegment, type ObjectLeaf, rowSegmentOf, segmentToName } from './names.ts'
 import type { ReadableTable } from './rows.ts'
 
-/** Number of objects that a listing queries at once. */
 const listedPageLength = 2000
 
 /** @param hasRows Whether rows are served for the object with a key. */
@@ -29,7 +28,6 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
   }
 
   return {
-    /** Entries that belong to no object: the extensions and the overview. */
     pages,
     list: async function* ({ prefix = '', after }: ListQuery, context: SourceContext): AsyncGenerator<Entry> {
       const from = startOf(prefix, after, depth)
@@ -46,7 +44,6 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
       }
       yield* ahead.filter(isLeft)
     },
-    /** Returns the entries of the object with a key. */
     entriesAt: async (key: string, context: SourceContext): Promise<readonly Entry[]> => {
       const items = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
       return items.flatMap((item) => (item.key === key ? entriesOf(item) : []))
@@ -55,8 +52,8 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
 }
 
 /**
- * Returns the key at which a listing begins; `undefined` when nothing is left. Entries of the object that contains `after` may follow
- * `after`.
+ * Returns the key at which a listing begins; `undefined` when nothing is left. It begins at the object that contains `after`, because some
+ * entries of that object may follow `after`.
  */
 function startOf(prefix: string, after: string | undefined, depth: number): string | undefined {
   const segments = prefix.split('/').length - 1
@@ -128,15 +125,14 @@ const extensionsEntry: Entry = {
 }
 
 const maxValues = 100
-/** Maximum number of objects examined for one completion. */
 const maxLooks = 4000
 const searchedPageLength = 500
-/** Maximum number of keys examined. */
+/** Maximum number of keys examined: keys that begin with the same digits are not adjacent. */
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 /**
- * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the listing.
+ * Creates the completer of names of tables, enums and functions, columns and keys.
  *
  * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
  */

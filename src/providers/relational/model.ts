@@ -1,11 +1,6 @@
 import type { Context } from '../../core/provider.ts'
 
-/**
- * The model of a relational database that the relational providers share. The descriptions of objects become JSON documents that clients
- * read, so a source leaves out what its role may not see.
- */
-
-/** The name of an object as the database stores it: never escaped, folded or quoted. */
+/** The name of an object as the database stores it: not escaped, folded or quoted. */
 export interface ObjectName {
   /** Name of the schema; `''` for a database without schemas. */
   readonly schema: string
@@ -20,7 +15,6 @@ export interface Column {
   readonly type: string
   readonly nullable: boolean
   readonly default?: string
-  /** The expression of a generated column. */
   readonly generated?: string
   readonly identity?: 'always' | 'by default'
   readonly comment?: string
@@ -47,6 +41,7 @@ export interface ForeignKey {
   readonly onDelete?: string
 }
 
+/** A foreign key of another table that points at this one. */
 export interface Reference {
   readonly name: string
   readonly from: ObjectName & { readonly columns: readonly string[] }
@@ -67,7 +62,6 @@ export interface Trigger {
   readonly definition: string
 }
 
-/** A table or a view. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
@@ -105,7 +99,6 @@ export interface EnumType extends ObjectName {
   readonly values: readonly string[]
 }
 
-/** All functions and procedures of one name. */
 export interface Routine extends ObjectName {
   readonly overloads: readonly Overload[]
 }
@@ -132,16 +125,15 @@ export interface Extension {
   readonly comment?: string
 }
 
-/** Rounds to two digits, so that the value does not change with every row. Returns 0 if the number is negative or not finite. */
+/** Rounds to two significant digits, so that the value does not change with every row. Returns 0 if the number is negative or not finite. */
 export function roundEstimate(rows: number): number {
   if (!Number.isFinite(rows) || rows < 0) return 0
   return Number(rows.toPrecision(2))
 }
 
 /**
- * A relational database, as `relational` uses it. Methods throw ResourceError (`unavailable` if the database does not answer, without any
- * of its text), and end their statement soon after the signal aborts. Objects that the role may not see are left out: denied and missing
- * look the same.
+ * A relational database, as `relational` uses it. Methods throw ResourceErrors (`unavailable` if the database does not answer), without text of the
+ * database. Objects that the role may not see are left out, as if they were missing.
  */
 export interface DatabaseSource {
   /**
@@ -149,35 +141,34 @@ export interface DatabaseSource {
    * database has no schemas.
    */
   readonly schema: string | undefined
-  /** Kinds of objects of the database besides tables. Templates are offered only for these kinds. */
+  /** Kinds of objects of the database besides tables. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
-   * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a path: the
-   * segments of the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for a schema, if paths
-   * begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit` items mean that there are no
-   * more.
+   * Returns a page of the objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a path: the segments of
+   * the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for a schema, if paths begin with one,
+   * `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit` items mean that there are no more.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
+  /** Returns the descriptions of tables and views, in any order, without missing ones. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
   extensions?(context: SourceContext): Promise<readonly Extension[]>
-  /** The source of rows. `undefined`: rows cannot be read. */
   readonly rows?: RowSource
   /**
-   * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except estimates. It
-   * is polled, so it must be cheap for any size.
+   * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except
+   * estimates. It must be cheap for any size, because it is polled.
    */
   fingerprint(context: SourceContext): Promise<string>
   /**
-   * Yields whenever something may have changed; resolves once it listens. If the iteration ends, hints were lost, and it is called again
-   * later. `undefined`: there are no hints at the moment.
+   * Yields whenever something may have changed, earlier than the next poll would see it; resolves once it listens. If the
+   * iteration ends, hints were lost, and it is called again later. `undefined`: there are no hints at the moment.
    */
   hints?(signal: AbortSignal): Promise<AsyncIterable<void> | undefined>
   close(): Promise<void>
 }
 
-/** `principal` is set for the request of a caller, but not for polls of the provider itself. */
+/** The context of the request of a caller, or of a poll by the provider itself, which has no `principal`. */
 export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
 
 export interface PageQuery {
@@ -211,22 +202,24 @@ export interface RowSource {
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
   /** Returns the keys at or after a text in the order of the key columns, for completion. */
   keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
-  /** Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported. */
+  /**
+   * Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported.
+   */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
-  /** Whether `stamps` shows a committed change at once. */
+  /** Whether `stamps` shows every committed change at once. Statistics of a server show a change only a moment later. */
   readonly areStampsExact?: boolean
 }
 
 export interface RowQuery {
-  /** The relation as last described. If it has changed since, the read throws `not-found`. */
+  /** The relation as last described. */
   readonly relation: Relation
   /** The requested columns, all of them readable, in this order. */
   readonly columns: readonly string[]
   /** Key of the only row to return: the texts of its columns. */
   readonly key?: readonly string[]
   /**
-   * Whether the key has the forms in which its values are shown, such as base64 for bytes, instead of those of {@link TableRow.key}.
-   * Several rows may have it.
+   * Whether the key has the forms in which its values are shown, such as base64 for bytes, instead of those of {@link TableRow.key}. Several
+   * rows may have it, if the type of a column has several kinds of values.
    */
   readonly isShown?: boolean
   readonly after?: readonly string[]
@@ -255,11 +248,11 @@ export interface TableRow {
   readonly values: readonly CellValue[]
 }
 
-/**
- * A value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans,
- * JSON as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
- */
 export interface CellValue {
+  /**
+   * The value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans, JSON
+   * as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
+   */
   readonly json: string
   /** The length of the whole value in bytes, if this is only its beginning. */
   readonly cut?: number

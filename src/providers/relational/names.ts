@@ -1,10 +1,5 @@
 import type { ObjectName } from './model.ts'
 
-/**
- * Converts database names to path segments and back, one to one. Characters and names that a segment cannot hold (`/`, control characters,
- * `.`, `..`, the empty name) and `~` itself are written as `~` and the two hexadecimal digits of each UTF-8 byte.
- */
-
 /** The characters that are always escaped, `~` first. */
 export const escapedCharacters: readonly string[] = [
   '~',
@@ -25,6 +20,10 @@ function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 
+/**
+ * Returns the path segment for a name. Characters and names that a segment cannot hold (`/`, control characters, `.`, `..`) and `~` itself are
+ * written as `~` and the two hexadecimal digits of each UTF-8 byte; the empty name is `~` alone.
+ */
 export function nameToSegment(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)
@@ -43,6 +42,7 @@ export function segmentToName(segment: string): string | undefined {
   return nameToSegment(name) === segment ? name : undefined
 }
 
+/** Returns the path of the directory of an object, with `/` at its end. */
 export function objectDirectory({ schema, name }: ObjectName, only: string | undefined): string {
   return only === undefined ? `${nameToSegment(schema)}/${nameToSegment(name)}/` : `${nameToSegment(name)}/`
 }
@@ -66,7 +66,6 @@ export function hexOfBase64(text: string): string | undefined {
   return bytes.toString('base64') === text ? bytes.toString('hex') : undefined
 }
 
-/** Parsed path of a relational provider. */
 export type DatabasePath =
   | { readonly kind: 'overview'; readonly schema?: string }
   | { readonly kind: 'extensions' }
@@ -77,12 +76,11 @@ export type DatabasePath =
 export const leafNames = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
 export type ObjectLeaf = (typeof leafNames)[number]
 
-/** Number of segments of the name of an object. */
 export function nameSegmentCount(only: string | undefined): 1 | 2 {
   return only === undefined ? 2 : 1
 }
 
-/** Parses a path; `undefined` when nothing can exist there. Only the source knows whether the object exists. */
+/** Parses a path; `undefined` when nothing can exist there. */
 export function parseDatabasePath(path: string, only: string | undefined): DatabasePath | undefined {
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }
@@ -111,9 +109,11 @@ interface Waiting<T> {
 const [most, concurrent] = [200, 2]
 
 /**
- * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query. Returns a
- * function that resolves to the object of a name, or to `undefined` if there is none. It rejects with the reason of its signal once that
- * aborts.
+ * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query:
+ * no answer is older than its request.
+ *
+ * Returns a function that resolves to the object of a name, or to `undefined` if there is none. It rejects with the reason of its signal
+ * once that aborts.
  */
 export function batchRequests<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
@@ -132,6 +132,7 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
     setImmediate(flush)
   }
 
+  /** Runs the query of a batch. It is aborted when no caller waits for it any more. */
   const run = async (batch: readonly Waiting<T>[]): Promise<void> => {
     running++
     const closeController = new AbortController()
@@ -176,6 +177,7 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
     })
 }
 
+/** Returns a text that is the same for equal names only, as the key of a map. */
 export function objectNameKey({ schema, name }: ObjectName): string {
   return JSON.stringify([schema, name])
 }

@@ -16,7 +16,8 @@ interface RelationalOpenOptions extends Omit<RelationalOptions, 'rows' | 'watch'
 }
 
 /**
- * Opens a provider over a source, after a first connection attempt. A database that does not answer now is not an error.
+ * Opens a provider over a source, after a first connection attempt. A database that does not answer now is not an error: each use
+ * tries again.
  *
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
@@ -48,6 +49,7 @@ export interface DatabaseOptions {
   readonly waitTimeoutMs?: number
   /** Idle time after which a connection is closed, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
+  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** Interval at which the database is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
@@ -96,8 +98,8 @@ export function completeServerOptions(options: ServerOptions): ServerSettings {
 }
 
 interface PooledConnection {
+  /** Closes the connection at once, even while a statement runs. */
   close(): void
-  /** Whether the connection can be used again. */
   isUsable(): boolean
   /** Resets the connection between two uses. A connection that cannot be reset is closed. */
   reset?(): Promise<void>
@@ -108,7 +110,7 @@ type Pool<C extends PooledConnection> = ReturnType<typeof createConnectionPool<C
 /**
  * Creates a bounded pool of connections with a time-out for waiting callers.
  *
- * @param open Opens a connection, at most until the signal aborts.
+ * @param open Opens a connection. Its error goes to the caller that waits for this connection.
  */
 export function createConnectionPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
@@ -122,7 +124,7 @@ export function createConnectionPool<C extends PooledConnection>(
     unavailable(`All ${connections} connections to the database are in use. Try again later, or raise "connections".`)
 
   const takeFree = (): C | undefined => {
-    // The connection that was used last, so that the others become idle and close.
+    // Take the connection that was used last, so that the others become idle and close.
     const connection = [...free.keys()].at(-1)
     if (connection === undefined) return undefined
     clearTimeout(free.get(connection))
@@ -161,8 +163,8 @@ export function createConnectionPool<C extends PooledConnection>(
 
   return {
     /**
-     * Runs work with a connection of its own, which goes back to the pool if it can still be used. If the signal aborts, the connection is
-     * closed at once.
+     * Runs work with a connection of its own. Afterwards the connection goes back to the pool, if it can still be used. If the
+     * signal aborts, the connection is closed at once.
      *
      * @throws ResourceError `unavailable` if no connection is free in time.
      */
@@ -186,6 +188,7 @@ export function createConnectionPool<C extends PooledConnection>(
         } else void giveBack(connection).finally(leave)
       }
     },
+    /** Closes every connection. Running statements fail. */
     close: (): void => {
       closing.abort(unavailable('The source is closed.'))
       for (const [connection, timer] of free) {
@@ -197,7 +200,7 @@ export function createConnectionPool<C extends PooledConnection>(
   }
 }
 
-/** Returns a function that runs work with a connection, and once more after a temporary failure. */
+/** Returns a function that runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
 export function withRetry<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {

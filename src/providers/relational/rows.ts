@@ -14,7 +14,6 @@ export interface ReadableTable {
   readonly access: RowAccess
 }
 
-/** Reads rows of a table, in the order of its key. */
 export async function readRows(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -37,7 +36,7 @@ export async function readRows(
   return rowPageContent(relation, access, columns, page, next)
 }
 
-/** Yields the rows of a table, page by page in the order of its key, with their paths. The table must have a key. */
+/** Yields the rows of a table with their paths, page by page in the order of its key. The table must have a key. */
 export async function* rowParts(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -67,7 +66,6 @@ export async function* rowParts(
 /** Types whose values have no words to search. */
 const bytesType = /bytea|blob|binary/i
 
-/** Returns the text of a row: one line per value, after the name of its column. */
 function searchableText({ values }: TableRow, columns: readonly string[]): string {
   return columns
     .flatMap((column, i) => {
@@ -83,7 +81,7 @@ function searchableText({ values }: TableRow, columns: readonly string[]): strin
 /**
  * Reads the row with a key. The segment may also have the key as rows show it, such as base64 for bytes.
  *
- * @param path The path of the rows. Access rules apply to the key as the database spells it.
+ * @param path The path of the rows. Access rules apply to the key as the database spells it, whatever spelling the caller uses.
  */
 export async function readRow(
   source: RowSource,
@@ -112,6 +110,7 @@ export async function readRow(
 /** Maximum number of rows that are compared when several keys have the same shown form. */
 const mostAlike = 10
 
+/** Types whose values have several spellings, such as a UUID in capitals. Texts with different capitals are different values. */
 const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|float/i
 
 /**
@@ -129,7 +128,6 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
     })
 }
 
-/** Reads a page of rows, within the size limits of the rules. */
 function readRowPage(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -230,6 +228,7 @@ export interface RowOptions {
 
 type RowRules = ReturnType<typeof createRowRules>
 
+/** @param options Undefined: no rows are served. */
 export function createRowRules(options: RowOptions | undefined) {
   const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
   const isTable = tables === undefined ? () => true : compileGlobs(tables)
@@ -240,6 +239,7 @@ export function createRowRules(options: RowOptions | undefined) {
     limit,
     maxValueBytes,
     maxBytes,
+    /** Whether rows of a table are served, by its key. */
     hasRows,
     /** Returns the readable columns and the key of a table; undefined when its rows may not be read. */
     accessTo: ({ rows }: Relation, key: string): RowAccess | undefined => {

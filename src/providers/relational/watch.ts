@@ -5,7 +5,6 @@ import { catalogPagesFrom, enumDocument, relationDocument, routineDocument, text
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
 import { nameSegmentCount, objectDirectory } from './names.ts'
 
-/** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
 
 interface Sight {
@@ -16,8 +15,8 @@ interface Sight {
 }
 
 /**
- * Watches a database: polls the fingerprint of the catalog and the stamps of the rows, at an interval and after a hint, and compares the
- * catalog if the fingerprint has changed.
+ * Watches a database: polls the fingerprint of the catalog and the stamps of the rows, at an interval and after every hint, and compares
+ * the whole catalog if the fingerprint has changed.
  *
  * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
@@ -27,7 +26,7 @@ export function createDatabaseWatch(source: DatabaseSource, intervalMs: number, 
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
     const context = { signal }
-    // The fingerprint comes first, so that changes during the comparison are seen at the next poll.
+    // Read the fingerprint first: changes during the comparison are then seen at the next poll.
     const fingerprint = await source.fingerprint(context)
     const snapshot = before?.fingerprint === fingerprint ? before.snapshot : await takeSnapshot(source, context)
     const rows = (await source.rows?.stamps?.(context)) ?? new Map<string, string>()
@@ -103,7 +102,6 @@ function createHints(source: DatabaseSource, signal: AbortSignal) {
       if (hinted) await sleep(settlingMs, until)
       hinted = false
     },
-    /** Requests hints from the source again, if they were lost. */
     renew: async (): Promise<void> => {
       if (armed || source.hints === undefined) return
       const hints = await source.hints(signal)
@@ -139,7 +137,7 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
       for (const value of await load(names.slice(at, at + chunk), context))
         versions.set(`${objectDirectory(value, source.schema)}${leaf}`, textVersion(JSON.stringify(documentOf(value))))
   }
-  // The row estimate changes too often to be reported as a change.
+  // The row estimate is shown by a read, but it changes too often to be reported as a change.
   await look(
     'schema',
     (item) => item.relation !== undefined,

@@ -188,7 +188,7 @@ function findKeyColumns(
     !partial &&
     parts.every(({ column, collation, descends }) => {
       const own = column === undefined ? undefined : byName.get(column)
-      // SQLite allows null in a primary key. Such rows are left out.
+      // SQLite allows null in a primary key. Such rows are rare, and are left out.
       const isTold = own !== undefined && (origin === 'pk' || !isNullable(own))
       return isTold && collations.has(collation) && descends === parts[0]?.descends
     })
@@ -207,7 +207,6 @@ function estimateOf(run: RunQuery, table: string): number | undefined {
   return Number.isNaN(rowCount) ? undefined : rowCount
 }
 
-/** An index, with the facts that matter for the order of rows. */
 interface KnownIndex extends TableIndex {
   /** Origin: `pk` or `u` for a constraint, `c` for a statement `CREATE INDEX`. */
   readonly origin: string

@@ -4,13 +4,11 @@ import { loadFaultOf } from '../../store/sqlite/codes.ts'
 import { isWorthReopening, refusedError, replacedFileError, translateSqliteError } from './errors.ts'
 import type { DatabaseOperations } from './operations.ts'
 
-/**
- * Request to the child process. `measure` asks for its data memory, in bytes. Otherwise `open` comes first, with the file, the lock
- * time-out, and whether the path of the file must be free of links.
- */
 export interface ChildRequest {
   readonly id: number
+  /** `measure` asks for the data memory of the process, in bytes. Before an operation, `open` opens the file. */
   readonly name: keyof DatabaseOperations | 'open' | 'measure'
+  /** For `open`: the file, the lock time-out, and whether the path of the file must be free of links. */
   readonly values: readonly unknown[]
 }
 
@@ -78,6 +76,6 @@ process.on('message', async (question: ChildRequest) => {
   }
 })
 
-// A terminal sends signals to both processes, and the parent process ends this one.
+// Ignore signals, which a terminal sends to both processes: the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())

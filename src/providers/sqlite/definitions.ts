@@ -1,6 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
+/** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
 interface SqlToken {
   readonly text: string
   /** Number of parentheses around the token; for a parenthesis, around its pair. */
@@ -12,7 +13,6 @@ interface SqlToken {
 const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
-/** Returns the tokens of a statement, without white space and comments. */
 function tokenizeSql(sql: string): readonly SqlToken[] {
   const tokens: SqlToken[] = []
   let depth = 0
@@ -42,7 +42,6 @@ export function definitionItemsOf(sql: string): readonly (readonly SqlToken[])[]
   return items
 }
 
-/** Returns the text of consecutive tokens. */
 export function tokenRangeText(sql: string, tokens: readonly SqlToken[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
@@ -56,7 +55,6 @@ function unquoted(text: string): string {
   return text
 }
 
-/** Returns the tokens from an opening parenthesis at an index to its closing one; empty if there is no such pair. */
 function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -184,6 +182,7 @@ export function readTableColumns(run: RunQuery, table: string): readonly RawColu
   })
 }
 
+/** Returns the rows of a statement; empty when the statement fails. */
 export function rowsOrNone(act: () => readonly Cells[]): readonly Cells[] {
   try {
     return act()

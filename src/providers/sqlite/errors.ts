@@ -4,7 +4,6 @@ import { sqliteResultCode, systemCodeOf } from '../../store/sqlite/codes.ts'
 /** The reason for which a file does not answer, as `detail.fault`. */
 type Fault = 'refused' | 'stale' | 'away'
 
-/** Returns the error for a fault that an operator must fix before the file can be served. */
 export function refusedError(message: string): ResourceError {
   return unavailable(message, { fault: 'refused' satisfies Fault })
 }
@@ -16,12 +15,12 @@ export function replacedFileError(): ResourceError {
   })
 }
 
-/** Returns the error for a database that does not answer at the moment. */
 export function unavailableError(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
   return unavailable(text, { fault: 'away' satisfies Fault })
 }
 
+/** Returns why the file does not answer; undefined for an error without that detail. */
 export function fileFault(error: unknown): Fault | undefined {
   return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
@@ -51,7 +50,6 @@ const messages: Readonly<Record<number, string>> = {
 
 const exceededMessage = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
 
-/** Returns the error of a statement that needs too much memory. */
 export function memoryError(): ResourceError {
   return tooLarge(exceededMessage, { reason: 'too-much' })
 }
@@ -59,10 +57,8 @@ export function memoryError(): ResourceError {
 /** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
 
-/** Codes after which opening the file again may help. */
 const reopened = new Set([10, 11, 14, 26])
 
-/** Whether opening the file again may help. */
 export function isWorthReopening(error: unknown): boolean {
   const code = sqliteResultCode(error)
   return code !== undefined && reopened.has(code & 0xff)

@@ -15,25 +15,29 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { refusedError, replacedFileError, unavailableError } from './errors.ts'
 
 /**
- * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the file open,
- * and SQLite would create a log to read it; the file is checked for changes before and after.
+ * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the
+ * file open, and SQLite would create a log to read it; instead, the file is checked for changes before and after.
  */
 type LockMode = 'locked' | 'still'
 
 const [headerLength, magic] = [100, 'SQLite format 3\0']
-/** Maximum size of a value in a statement, in bytes. The length of a longer stored value can still be queried. */
+/**
+ * Maximum size of a value in a statement, in bytes: more than any answered value (see `pieceOf`). The length of a longer stored
+ * value can still be queried.
+ */
 const maxComputedBytes = 64 * 1024 * 1024
 const companions = ['-wal', '-shm', '-journal']
 /** Age below which a file may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
 
 /**
- * Opens a file only for reading: nothing is written, and nothing is created beside it.
+ * Opens a file only for reading: nothing is written, and nothing is created beside it. It is opened only once: after a replacement another
+ * process opens the new file.
  *
- * @param isLinkless Whether to refuse a path with symbolic links. Its folders were checked before the process started; links that appear
- *   later are found on Linux.
- * @throws ResourceError `unavailable`, with the fault `refused` for anything but a regular file with a database; errors of SQLite and of
- *   the file system.
+ * @param isLinkless Whether to refuse a path with symbolic links. Its folders were checked before the process started; links that appear later
+ * are found on Linux.
+ * @throws ResourceError `unavailable`, with the fault `refused` for anything but a regular file with a database; errors of
+ *   SQLite and of the file system.
  */
 export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless = false) {
   const identity = identify(file)
@@ -57,8 +61,8 @@ export function openDatabaseFile(file: string, lockTimeoutMs: number, isLinkless
   database.exec('pragma temp_store = memory; pragma mmap_size = 0')
 
   /**
-   * Checks that the file is still the opened one. Call this before and after a transaction, but never in one: it opens and closes the file,
-   * which releases the locks of SQLite.
+   * Checks that the file is still the opened one. Call this before and after a transaction, but never in one: it opens and
+   * closes the file, which releases the locks of SQLite.
    *
    * @throws ResourceError `unavailable` (fault `stale`) if the file was replaced or has changed.
    */
@@ -141,7 +145,7 @@ function waitUntilSettled(modified: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - ageMs)
 }
 
-/** Checks, on Linux, that the file and its log, as SQLite has opened them, are in the folder of the path. */
+/** Checks, on Linux, that the file and its log, as SQLite has opened them, are in the folder of the path, so no link has led elsewhere. */
 function checkFolder(file: string): void {
   if (process.platform !== 'linux') return
   for (const name of readdirSync('/proc/self/fd')) {

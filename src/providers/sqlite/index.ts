@@ -19,12 +19,9 @@ import type { DatabaseOperations } from './operations.ts'
 import { startReaderProcess, startTimeoutMs } from './process.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
-  /** The absolute path of the file, which is only read. */
+  /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
   readonly file: string
-  /**
-   * The folder that the file must be in, if no person named the file: its path may then have no links. By default links to its folder are
-   * followed.
-   */
+  /** The folder that the file must be in, if no person named the file: its path may then have no links. By default links to its folder are followed. */
   readonly within?: FolderBounds
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
@@ -38,9 +35,11 @@ export interface SqliteRowOptions extends RowOptions {
 }
 
 /**
- * Provider of a database in an SQLite file: tables and views, and rows if they are enabled. A separate process reads the file. The file is
- * never written, created or locked for writing. See docs/providers/sqlite.md. If the file cannot be read at the start (for example because
- * it is missing or locked), it is tried again at each request.
+ * Provider of a database in an SQLite file: tables and views, and rows if they are enabled. A separate process reads the file.
+ * The file is never written, created or locked for writing. See docs/providers/sqlite.md.
+ *
+ * If the file cannot be read at the start (for example because it is missing or locked), it is tried again at each
+ * request.
  *
  * @throws ResourceError `invalid` for a fault that the operator must correct, such as a file that is not a database.
  */
@@ -56,6 +55,7 @@ export async function sqlite(options: SqliteOptions): Promise<Provider> {
   })
 }
 
+/** Maximum number of attempts if the file is replaced while it is read. */
 const attempts = 4
 /** How long a process may continue a statement that no caller waits for, before it is killed, in milliseconds. */
 const graceMs = 250
@@ -71,11 +71,13 @@ function createSqliteSource(options: SqliteOptions) {
     connections: options.connections ?? 2,
   })
 
+  /** Sends one request. A process that has the replaced file open, or lacks memory, is ended. */
   const once = (signal: AbortSignal, name: keyof DatabaseOperations, values: readonly unknown[]): Promise<unknown> =>
     pool.use(signal, async (reader) => {
       try {
         return await reader.ask(name, values)
       } catch (error) {
+        // After a lack of memory, end the process, which frees all of its memory.
         if (fileFault(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
         throw error
       }
@@ -189,7 +191,6 @@ async function startReader(
   }
   return {
     ...reader,
-    /** Sends a request to the process. Throws only ResourceErrors. */
     ask: (name: ChildRequest['name'], values: readonly unknown[]) =>
       reader.ask(name, values, statementTimeoutMs + lockTimeoutMs),
   }

@@ -3,7 +3,6 @@ import { databaseOptions, rowOptions } from '../relational/config.ts'
 import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
-/** Opens a database in a file. */
 export const open: OpenSource<typeof source> = async (mountOptions, context) => {
   const options = { ...databaseOptions(mountOptions), ...rowOptions(mountOptions.rows) }
   const { sqlite } = await import('./index.ts')

@@ -81,7 +81,6 @@ export function createDatabaseOperations({ database, check, stamp }: OpenDatabas
 
 export type DatabaseOperations = ReturnType<typeof createDatabaseOperations>
 
-/** Binary search for the first item at or after a key, in byte order. Returns its index. */
 function firstFrom(items: readonly { readonly key: string }[], key: Buffer): number {
   return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), key) >= 0)
 }
@@ -100,7 +99,6 @@ type PlainKeyQuery = Omit<KeyQuery, 'relation'> & TableRequest
 interface TableRequest {
   readonly table: string
   readonly access: RowAccess
-  /** Whether rows of views are served. */
   readonly views: boolean
 }
 
@@ -192,7 +190,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
   }
 }
 
-/** Maximum length of a part of a key, in bytes: no URI can contain a longer one. */
+/** Maximum length of a part of a key, in bytes. */
 const maxKeyBytes = 64 * 1024
 
 /** Shortens the value of a key column like any other, although all of it was read for the key. */
@@ -235,7 +233,6 @@ function orderOf(key: readonly KeyColumn[]): string {
   return key.length === 0 ? '' : `ORDER BY ${key.map(keyColumnSql).join(', ')}`
 }
 
-/** A value that a statement returns, or that is bound to it. */
 type Cell = string | bigint | number | null | Uint8Array
 
 /** Size above which not even the beginning of a value is read, in bytes, because SQLite would have to load all of it. */
@@ -260,7 +257,6 @@ function pieceOf(column: string, most: number): string {
     ELSE ${name} END`
 }
 
-/** Creates the decoder of values that {@link pieceOf} selects. */
 function createDecoder(encoding: string) {
   const decoder = new TextDecoder(encoding.toLowerCase())
   return {
@@ -275,7 +271,7 @@ function createDecoder(encoding: string) {
       const json = JSON.stringify(isText ? value.slice(from) : base64Of(value.slice(from)))
       return isCut ? { json, cut: Number(value.slice(1, from - 1)) } : { json }
     },
-    /** Converts a part of a key to text. Different parts have different texts. */
+    /** Converts a part of a key to the text that {@link boundOf} parses. */
     keyOf: (cell: Cell, { affinity }: KeyColumn): string => {
       if (cell === null) return ''
       if (typeof cell === 'bigint') return String(cell)
@@ -301,7 +297,6 @@ function base64Of(digits: string): string {
   return Buffer.from(digits, 'hex').toString('base64')
 }
 
-/** Returns the bytes that a text shows in base64; the text itself if it is not base64. */
 function decodeIfBase64(text: string): Cell {
   const digits = hexOfBase64(text)
   return digits === undefined ? text : Uint8Array.from(Buffer.from(digits, 'hex'))

@@ -9,14 +9,11 @@ import { findShell, spawnLimited } from '../program.ts'
 import type { ChildAnswer, ChildRequest } from './child.ts'
 import { memoryError, refusedError, unavailableError } from './errors.ts'
 
-/** Time that a process may take to start, in milliseconds. */
 export const startTimeoutMs = 30_000
-/** Maximum length of the error output that is kept of a process, in characters. */
 const maxErrorText = 4000
 /** Interval at which the memory of a working process is checked where the system does not limit it, in milliseconds. */
 const memoryIntervalMs = 250
 
-/** The process that reads a file of SQLite. */
 export type ReaderProcess = ReturnType<typeof converse>
 
 export async function startReaderProcess(): Promise<ReaderProcess> {
@@ -46,7 +43,6 @@ function converse(limits: ChildLimits) {
   const waiting = new Map<number, (answer: ChildAnswer | { readonly cause: string }) => void>()
   let last = 0
   let errorText = ''
-  /** Why the process has ended. */
   let cause: string | undefined
 
   const end = (why: string) => {
@@ -64,7 +60,6 @@ function converse(limits: ChildLimits) {
   child.on('disconnect', () => child.kill('SIGKILL'))
   child.on('close', (code, signal) => end(causeOf(code, signal, errorText)))
 
-  /** Kills the process at once. */
   const close = (why = 'it was closed') => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     end(why)
@@ -83,7 +78,7 @@ function converse(limits: ChildLimits) {
   }
 
   return {
-    /** Sends a request, and waits for the answer at most this number of milliseconds. Throws only ResourceErrors. */
+    /** Sends a request, and waits for the answer at most this number of milliseconds. */
     ask: (name: ChildRequest['name'], values: readonly unknown[], mostMs: number): Promise<unknown> =>
       new Promise((resolve, reject) => {
         if (cause !== undefined) return reject(endedFor(cause, name))
