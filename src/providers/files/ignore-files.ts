@@ -102,12 +102,8 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   ): Promise<string> => {
     const buffer = Buffer.alloc(Math.min(Number(size), limit))
     let length = 0
-    for (let readAccess = 1; readAccess > 0 && length < buffer.length; length += readAccess)
-      readAccess = await handle.read(
-        buffer,
-        { offset: length, length: buffer.length - length, position: length },
-        signal,
-      )
+    for (let count = 1; count > 0 && length < buffer.length; length += count)
+      count = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
     if (size <= limit) return buffer.toString('latin1', 0, length)
     log('warn', 'a file of ignore rules is too large: the rest of it is ignored', { path, limit })
     return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
@@ -298,7 +294,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const gitCache = createLruCache<AskedGit>(1000)
   const beginnings = createLruCache<Ignores>(1000)
   /** Time of the latest known change of a `.gitignore` file, in milliseconds since 1970. */
-  let changeCount = 0
+  let lastChangeMs = 0
 
   const begin = (base: string, above: Ignores | undefined, commonDir: string, paths: readonly string[]): Ignores => {
     const tracked = withDirectories(paths)
@@ -321,7 +317,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
       return [exclude, ...(await Promise.all(stamps))].join('\n')
     }
     const git = gitCache.get(gitDir)
-    if (git !== undefined && git.time > changeCount && git.state === (await stateOf(git.settings))) return git
+    if (git !== undefined && git.time > lastChangeMs && git.state === (await stateOf(git.settings))) return git
     const time = Date.now()
     const settings = await settingsOf(checkout)
     const state = await stateOf(settings)
@@ -376,7 +372,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   return {
     /** Records that a `.gitignore` file changed at a time, in milliseconds since 1970. */
     heard: (time: number): void => {
-      changeCount = Math.max(changeCount, time)
+      lastChangeMs = Math.max(lastChangeMs, time)
     },
     /** Returns the rules of the repository that begins at `base`, or that the root is in (`''`); `above` if there is no repository. */
     rulesOf: async (
@@ -414,13 +410,13 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
 
 /** Returns the paths, also with a final `/` (a tracked path may be a submodule), and their directories. */
 function withDirectories(paths: readonly string[]): ReadonlySet<string> {
-  const ignoredPaths = new Set<string>()
+  const spellings = new Set<string>()
   for (const path of paths) {
-    ignoredPaths.add(path).add(`${path}/`)
+    spellings.add(path).add(`${path}/`)
     for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1))
-      ignoredPaths.add(path.slice(0, slash + 1))
+      spellings.add(path.slice(0, slash + 1))
   }
-  return ignoredPaths
+  return spellings
 }
 
 function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {

@@ -88,20 +88,20 @@ export async function openLeftOut(options: FilesOptions) {
   const byName = (at: OpenedEntry, step: string) => leftOutByName(at, step, judge, options.exclude)
 
   const byLink = async (at: OpenedEntry, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
-    const omission = { path: `${at.aliases[0].path}${name}` }
-    if (symlinks === 'deny') return { ...omission, reason: 'link-denied' }
+    const leftOut = { path: `${at.aliases[0].path}${name}` }
+    if (symlinks === 'deny') return { ...leftOut, reason: 'link-denied' }
     let target: string
     try {
       target = await fs.promises.realpath(`${at.place.at}/${name}`)
     } catch {
-      return { ...omission, reason: 'link-broken' }
+      return { ...leftOut, reason: 'link-broken' }
     }
     const below = path.relative(places.real, target).split(path.sep).join('/')
     if (below === '..' || below.startsWith('../') || path.isAbsolute(below))
-      return { ...omission, target, reason: 'link-outside' }
+      return { ...leftOut, target, reason: 'link-outside' }
     const because = depth < maxTargets ? await explain(below, signal, depth + 1) : undefined
-    if (because !== undefined) return { ...omission, target: below, reason: 'link-target', because }
-    return { ...omission, target: below, reason: 'link-circle' }
+    if (because !== undefined) return { ...leftOut, target: below, reason: 'link-target', because }
+    return { ...leftOut, target: below, reason: 'link-circle' }
   }
 
   const byKind = async (
@@ -111,8 +111,8 @@ export async function openLeftOut(options: FilesOptions) {
     depth = 0,
   ): Promise<LeftOut | undefined> => {
     const stats = await statFile(at.place, name, pool, signal)
-    const omission = { path: `${at.aliases[0].path}${name}` }
-    if (stats === undefined) return { ...omission, reason: 'missing' }
+    const leftOut = { path: `${at.aliases[0].path}${name}` }
+    if (stats === undefined) return { ...leftOut, reason: 'missing' }
     if (stats.isSymbolicLink()) {
       const nameOmission = byName(at, name)
       if (nameOmission !== undefined) return nameOmission
@@ -123,10 +123,10 @@ export async function openLeftOut(options: FilesOptions) {
     if (nameOmission !== undefined) return nameOmission
     const kind = servableKind(stats, at.device, permit)
     if (kind === undefined) {
-      if (stats.dev !== at.device && !allowMounts) return { ...omission, reason: 'other-file-system' }
-      return { ...omission, reason: stats.isFile() ? 'hard-link' : 'special-file' }
+      if (stats.dev !== at.device && !allowMounts) return { ...leftOut, reason: 'other-file-system' }
+      return { ...leftOut, reason: stats.isFile() ? 'hard-link' : 'special-file' }
     }
-    if (!(await mayRead(at.place, stats, name, pool, signal))) return { ...omission, reason: 'no-right' }
+    if (!(await mayRead(at.place, stats, name, pool, signal))) return { ...leftOut, reason: 'no-right' }
     return undefined
   }
 
@@ -143,8 +143,8 @@ export async function openLeftOut(options: FilesOptions) {
       for (const [index, segment] of segments.entries()) {
         const isLast = index === segments.length - 1
         const name = await listedSpelling(position, segment, pool, signal)
-        const omission = await byKind(position, name, signal, depth)
-        if (omission !== undefined) return omission
+        const leftOut = await byKind(position, name, signal, depth)
+        if (leftOut !== undefined) return leftOut
         const stats = await fs.promises.stat(`${position.place.at}/${name}`).catch(() => undefined)
         const parent = position
         const step = `${parent.aliases[0].path}${name}`
@@ -202,13 +202,13 @@ function leftOutByName(
     const path = `${alias.path}${step}`
     const rule = judge(path, alias.ignores)
     if (rule === undefined) continue
-    const omission = { path: `${aliases[0].path}${step}` }
-    if (rule === 'default') return { ...omission, reason: isSecretName(path) ? 'secret-name' : 'tools' }
+    const leftOut = { path: `${aliases[0].path}${step}` }
+    if (rule === 'default') return { ...leftOut, reason: isSecretName(path) ? 'secret-name' : 'tools' }
     if (rule === 'gitignore')
-      return { ...omission, reason: rule, ...defined({ line: ignoringLine(path, alias.ignores) }) }
-    if (rule !== 'exclude') return { ...omission, reason: rule }
+      return { ...leftOut, reason: rule, ...defined({ line: ignoringLine(path, alias.ignores) }) }
+    if (rule !== 'exclude') return { ...leftOut, reason: rule }
     const glob = exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
-    return { ...omission, reason: rule, ...defined({ glob }) }
+    return { ...leftOut, reason: rule, ...defined({ glob }) }
   }
   return undefined
 }
@@ -227,14 +227,14 @@ async function countLeftOut(
       signal.throwIfAborted()
       if (count++ >= maxNames) return
       if (eventLoopYield.due()) await eventLoopYield.take()
-      const omission = await byKind(position, entry.name, signal)
+      const leftOut = await byKind(position, entry.name, signal)
       // The file may have been deleted since its name was read.
-      if (omission !== undefined && omission.reason !== 'missing')
-        counts[omission.reason] = (counts[omission.reason] ?? 0) + 1
+      if (leftOut !== undefined && leftOut.reason !== 'missing')
+        counts[leftOut.reason] = (counts[leftOut.reason] ?? 0) + 1
       const path = `${position.aliases[0].path}${entry.name}`
       if (!entry.isDirectory()) see(path, false)
       // A symbolic link may lead to a folder.
-      if (omission !== undefined || !entry.isDirectory()) {
+      if (leftOut !== undefined || !entry.isDirectory()) {
         if (!entry.isFile()) see(`${path}/`, false)
         continue
       }

@@ -337,7 +337,7 @@ export function createFileLister(options: ListerOptions) {
       for (const { position } of frames.splice(1)) position.place.close()
     }
     let size = firstGroup
-    const lookedIn = createKnown(confirm, cache)
+    const factsIn = createKnown(confirm, cache)
     try {
       const start = await walk.to(prefix, { signal, allows })
       try {
@@ -362,7 +362,7 @@ export function createFileLister(options: ListerOptions) {
         } else {
           const group = takeGroup(frame, size, skim)
           size = Math.min(size * 2, lastGroup)
-          const facts = await lookedIn(frame, group.length)
+          const facts = await factsIn(frame, group.length)
           const entries = await entriesIn.of(frame, group, facts, signal)
           check(signal)
           const [first] = entries

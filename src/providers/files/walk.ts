@@ -379,16 +379,16 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 
 /** Returns the names that may have other spellings, by canonical form and without a final `/`. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const paths = new Map<string, string[]>()
+  const namesByForm = new Map<string, string[]>()
   for (const usualName of names) {
     if (!mayHaveOtherSpellings(usualName)) continue
     const name = usualName.endsWith('/') ? usualName.slice(0, -1) : usualName
     const form = canonicalPath(name)
-    const alike = paths.get(form) ?? []
+    const alike = namesByForm.get(form) ?? []
     // A symbolic link is listed as a file and as a directory.
-    if (!alike.includes(name)) paths.set(form, [...alike, name])
+    if (!alike.includes(name)) namesByForm.set(form, [...alike, name])
   }
-  return paths
+  return namesByForm
 }
 
 function variantsOf(name: string): readonly string[] {

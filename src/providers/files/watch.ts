@@ -457,21 +457,21 @@ export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 
 /** Collects the updates about directories for the main thread. Runs in the watch thread. */
 export function createUpdateCollector() {
-  const paths = new Set<string>()
+  const watchedIdentities = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
     touch: (identity: string) => void dues.set(identity, true),
     lose: (identity: string): void => {
       // The main thread needs no update about a directory that it does not know.
-      if (paths.has(identity)) dues.set(identity, false)
+      if (watchedIdentities.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
     take: (): DirectoryUpdates => {
       const entries = [...dues]
       dues.clear()
       for (const [identity, watched] of entries) {
-        if (watched) paths.add(identity)
-        else paths.delete(identity)
+        if (watched) watchedIdentities.add(identity)
+        else watchedIdentities.delete(identity)
       }
       return entries
     },

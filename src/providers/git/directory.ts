@@ -170,8 +170,8 @@ async function readSmallFile(path: string, limit: number): Promise<Buffer | unde
     if (stats.size > limit) throw new Error(`it has more than ${limit} bytes`)
     const bytes = Buffer.alloc(stats.size)
     let length = 0
-    for (let readAccess = 1; readAccess > 0 && length < bytes.length; length += readAccess)
-      readAccess = (await handle.read(bytes, length, bytes.length - length, length)).bytesRead
+    for (let count = 1; count > 0 && length < bytes.length; length += count)
+      count = (await handle.read(bytes, length, bytes.length - length, length)).bytesRead
     return bytes.subarray(0, length)
   } finally {
     await handle.close()

@@ -237,14 +237,14 @@ export async function readBlame(
     signal,
   })
   const lines = [title]
-  const paths = new Set<string>()
+  const commits = new Set<string>()
   let length = 0
   let previous: string | undefined
   for (const { oid, number, text, facts } of parseBlame(output.bytes, encoding)) {
-    const heading = oid === previous ? [] : [headingOf(oid, facts, !paths.has(oid))]
+    const heading = oid === previous ? [] : [headingOf(oid, facts, !commits.has(oid))]
     const pageLines = [...heading, `${String(number).padStart(6)}  ${text}`]
     previous = oid
-    paths.add(oid)
+    commits.add(oid)
     length += pageLines.reduce((sum, line) => sum + line.length + 1, 0)
     if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
     lines.push(...pageLines)

@@ -12,7 +12,7 @@ export interface ForeignKeyConstraint {
   readonly onUpdate: string
   readonly onDelete: string
   /** Whether both tables are served, and the account may read all columns of the key at both ends. */
-  readonly isOtherSeen: boolean
+  readonly areBothEndsSeen: boolean
 }
 
 interface ConstraintScope {
@@ -60,7 +60,7 @@ export async function readForeignKeys(
     return {
       ...{ name: name ?? '', from, columns: parts.map((part) => String(part[3])), onUpdate, onDelete },
       to: { ...to, columns: parts.map((part) => String(part[6])) },
-      isOtherSeen: [...parts].every(
+      areBothEndsSeen: [...parts].every(
         (part) =>
           visibleKeys.has(columnId(part[1], part[2], part[3])) && visibleKeys.has(columnId(part[4], part[5], part[6])),
       ),

@@ -119,7 +119,7 @@ const actions = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT', 'RESTRICT'])
 
 function foreignKeysOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySet<string>): readonly ForeignKey[] {
   return keys
-    .filter(({ columns, isOtherSeen }) => isOtherSeen && columns.every((column) => visible.has(column)))
+    .filter(({ columns, areBothEndsSeen }) => areBothEndsSeen && columns.every((column) => visible.has(column)))
     .map(({ name, columns, to, onUpdate, onDelete }) => ({
       ...{ name, columns, references: to },
       ...(actions.has(onUpdate) ? { onUpdate: onUpdate.toLowerCase() } : {}),
@@ -129,7 +129,7 @@ function foreignKeysOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlyS
 
 function referencesOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySet<string>): readonly Reference[] {
   return keys
-    .filter(({ to, isOtherSeen }) => isOtherSeen && to.columns.every((column) => visible.has(column)))
+    .filter(({ to, areBothEndsSeen }) => areBothEndsSeen && to.columns.every((column) => visible.has(column)))
     .map(({ name, from, columns, to }) => ({ name, from: { ...from, columns }, columns: to.columns }))
     .sort((a, b) => (objectNameKey(a.from) + a.name < objectNameKey(b.from) + b.name ? -1 : 1))
 }

@@ -170,15 +170,15 @@ export async function readRawTables(
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
 export function groupRows(rows: readonly Cells[], keys: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
-  const routinesById = new Map<string, Cells[]>()
+  const rowsById = new Map<string, Cells[]>()
   for (const row of rows) {
     const id = objectNameKey({ schema: String(row[0]), name: String(row[1]) })
     if (!keys.has(id)) continue
-    const list = routinesById.get(id)
-    if (list === undefined) routinesById.set(id, [row])
+    const list = rowsById.get(id)
+    if (list === undefined) rowsById.set(id, [row])
     else list.push(row)
   }
-  return routinesById
+  return rowsById
 }
 
 function toRawColumn([

@@ -68,14 +68,14 @@ function createPostgresSource(options: PostgresOptions) {
   const describe =
     <T>(work: (session: PostgresSession, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
     async (names: readonly ObjectName[], context: SourceContext): Promise<readonly T[]> => {
-      const most = names.filter(({ name }) => Buffer.byteLength(name) <= maxNameBytes)
-      if (most.length === 0) return []
+      const shortNames = names.filter(({ name }) => Buffer.byteLength(name) <= maxNameBytes)
+      if (shortNames.length === 0) return []
       try {
-        return await ask(context, (session) => work(session, most))
+        return await ask(context, (session) => work(session, shortNames))
       } catch (error) {
         if (!isUnusableValueError(error)) throw error
-        if (most.length === 1) return []
-        const each = await Promise.all(most.map((name) => describe(work)([name], context)))
+        if (shortNames.length === 1) return []
+        const each = await Promise.all(shortNames.map((name) => describe(work)([name], context)))
         return each.flat()
       }
     }
