@@ -19,27 +19,26 @@ export interface DecodedOptions {
   readonly rules?: readonly EncodingRule[]
   /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `ko`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
-  /** The largest text that is decoded, in bytes. Default 64 MiB. UTF-8 has no limit. */
+  /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
   readonly maxBytes?: number
 }
 
 /** The key in `_meta` of the stored encoding of a text, if it is not plain UTF-8. */
 export const encodingKey = metaKeys.encoding
 
-/** Encoding detected at the beginning of a resource. `ascii`: the beginning is pure ASCII. */
 interface DetectedEncoding {
   readonly label: string | undefined
   readonly ascii: boolean
 }
 
-/** Size of the cache of decoded text, in characters: clients request a text part by part. */
+/** Maximum length of the cached texts, in characters. */
 const keptCharacters = 32 * 1024 * 1024
 
 /**
  * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). Bytes without a certain encoding
- * stay bytes. The size of an entry is that of the stored bytes; the size and the ranges of a content are those of its text in UTF-8. A text
- * in another encoding is decoded as a whole: a text larger than `maxBytes` is `too-large`. In UTF-8, a byte outside of any character is
- * shown as `?`.
+ * stay bytes. The size of an entry is that of the stored bytes; the size and the ranges of a content are those of its text in UTF-8. For a
+ * range of a text in another encoding, the whole text is decoded: beyond `maxBytes` the range is `too-large`. In UTF-8, a byte outside of
+ * any character is shown as `?`.
  *
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
@@ -62,13 +61,12 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if (hasPlainText(content)) return marked(content)
-    // The content is too large to be examined as a whole, but a part of it can be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
     const bytes = await readContentBytes(content)
     const label = judge(bytes, path, content.mimeType)
     const facts = withoutPayload(content)
-    // The rest may still contain NUL, which no text contains.
+    // The encoding is that of a sample. The bytes after it may contain NUL.
     const isText = label !== undefined && (hasZeros(label) || !bytes.includes(0))
     if (!isText) return 'stream' in content ? { ...facts, bytes } : content
     if (label === 'utf-8' && 'text' in content) return content
@@ -104,7 +102,6 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
-  /** Decodes the end of a text by itself, as `tailed` returns it. */
   const decodeEnd = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if ('text' in part && !part.text.includes('\x1b$')) return part
     const bytes = await readContentBytes(part)
@@ -155,12 +152,11 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
   }
 }
 
-/** Whether a content is text that holds no escape sequence of ISO-2022-JP. */
+/** Whether a content is text, and not in ISO-2022-JP, whose bytes are ASCII: `ESC $` begins its Japanese characters. */
 function hasPlainText(content: Content): boolean {
   return 'text' in content && !content.text.includes('\x1b$')
 }
 
-/** Returns the cache key of one version of a resource; undefined without a version. */
 function versionCacheKey(
   { version }: ContentMetadata,
   request: ReadRequest,
@@ -170,7 +166,7 @@ function versionCacheKey(
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
 
-/** Adds the encoding to a text whose stored file has a byte order mark. */
+/** Adds the encoding to a text that is three bytes shorter than its file, which begins with a byte order mark. */
 function marked(content: Content): Content {
   if (!('text' in content)) return content
   const { size, range, text, meta } = content
@@ -178,7 +174,7 @@ function marked(content: Content): Content {
   return { ...content, meta: { ...meta, [encodingKey]: 'utf-8' } }
 }
 
-/** Returns a part of a text in UTF-8, with `?` for damaged bytes; undefined if it is no such text. `sure`: the encoding is certain. */
+/** Returns a part of a text in UTF-8, with `?` for damaged bytes; undefined if it is not in UTF-8. `sure`: the encoding is known. */
 function repairPart(
   bytes: Buffer,
   facts: ContentMetadata,
@@ -207,7 +203,6 @@ function tooLargeFor(limit: number): (size: number | undefined) => ResourceError
 function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncodingDetector>) {
   const verdicts = createLruCache<DetectedEncoding>(5000)
 
-  /** The encoding of a resource by its beginning, cached for its version. */
   return async (part: Content, request: ReadRequest, context: Context): Promise<DetectedEncoding> => {
     const key = versionCacheKey(part, request, context)
     const encoding = key === undefined ? undefined : verdicts.get(key)

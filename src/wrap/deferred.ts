@@ -9,7 +9,6 @@ export interface DeferredAbilities {
   /** Whether the provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts: boolean | 'separate'
   readonly tools?: boolean
-  /** Whether the provider has `sees`. */
   readonly sees: boolean
   readonly parts?: boolean
 }
@@ -25,10 +24,9 @@ export interface DeferredOptions {
   readonly now?: () => number
 }
 
-/** State of the opening of a provider. `failed`: it could not be opened, and a use after a pause tries again. */
+/** `failed`: the provider could not be opened, and a use after a pause tries again. */
 export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
 
-/** A provider that is opened at its first use. */
 export interface DeferredProvider<P extends Provider = Provider> extends Provider {
   openingState(): OpeningState
   /**
@@ -41,7 +39,7 @@ export interface DeferredProvider<P extends Provider = Provider> extends Provide
 
 /**
  * A provider that is opened at its first use, once for all waiting callers. If it cannot be opened, the call is `unavailable`, and a later
- * call tries again. A caller that aborts stops waiting; the opening continues for the others.
+ * call tries again. A caller that aborts stops waiting; the opening continues.
  */
 export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): DeferredProvider<P> {
   const { abilities, log = () => {}, now = () => performance.now() } = options
@@ -61,14 +59,13 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     } catch (error) {
       const reason = isResourceError(error) ? error.message : 'internal error'
       const pauseMs = Math.min(longestPauseMs, failure === undefined ? firstPauseMs : failure.pauseMs * 2)
-      // A fault is logged once, not at each attempt.
+      // Attempts that fail for the same reason in a row are logged once.
       if (failure?.reason !== reason) log('warn', 'the mount cannot be opened; it is tried again', { reason: error })
       failure = { reason, until: now() + pauseMs, pauseMs }
       opening = undefined
       throw error
     }
   }
-  /** Opens the source, unless this is in progress or a pause after a failure is not over. */
   const attempt = async (): Promise<P> => {
     if (opening === undefined) {
       if (closed) throw unavailable('The source is closed.')
@@ -162,7 +159,6 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
   }
 }
 
-/** The watch of a source without changes: it yields nothing until the signal aborts. */
 async function* neverChanging(signal: AbortSignal): AsyncGenerator<never> {
   if (signal.aborted) return
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -9,12 +9,9 @@ import { readContentBytes } from './part.ts'
 import { alternatesMeta, isTranslatable, type TranslationPath, translationPathsOf } from './translations.ts'
 
 export interface DocumentedOptions {
-  /** Globs of the documents whose front matter is read. Listing them costs one small read for each version of each. */
+  /** Globs of the documents whose front matter is read: a listing reads the beginning of each, and caches it by its version. */
   readonly frontMatter?: readonly string[]
-  /**
-   * Globs of the Markdown documents whose first heading becomes their title, if they have no title. Listing them costs the same as for
-   * `frontMatter`.
-   */
+  /** Globs of the Markdown documents whose first heading becomes their title, if they have no title. */
   readonly headings?: readonly string[]
   /**
    * The languages of documents, as written in paths. Default `ja` and `en`. Pass an empty list if access rules hide some documents, because
@@ -26,9 +23,9 @@ export interface DocumentedOptions {
 const markdown = /\.(?:md|mdx|markdown)$/i
 
 /**
- * Adds the facts that documents state about themselves: title, description, priority, audience, and the same document in other languages.
- * Front matter has precedence over rules. A first heading becomes the title of a document without one. A priority in front matter is capped
- * ({@link capClaimedPriority}), and does not lower the priority 1 of a rule.
+ * Adds to entries the facts that documents state about themselves (title, description, priority, audience), and to contents the paths of
+ * the same document in other languages. Front matter takes precedence over the facts of an entry. A priority in front matter is capped
+ * ({@link capClaimedPriority}), and does not lower the priority 1 of an entry.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */
@@ -39,7 +36,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
   const cache = createLruCache<FrontMatter>(20_000)
 
-  /** Reads the front matter and the first heading at the beginning of a document. Resolves to undefined after an error that may pass. */
+  /** Resolves to undefined after an error that may pass, which must not be cached. */
   const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter | undefined> => {
     try {
       const range = { start: 0, end: frontMatterBytes }
@@ -53,7 +50,6 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
         ...(hasFrontMatter(path) ? frontMatterOf(start) : {}),
       }
     } catch (error) {
-      // The document is listed anyway; a read reports the fault.
       if (isTransient(error)) return undefined
       if (isResourceError(error)) return {}
       throw error
@@ -81,7 +77,6 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
   return {
     ...provider,
-    // Without front matter and headings, listings are passed through unchanged.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       const contents = await provider.read(request, context)
@@ -103,7 +98,6 @@ function withMeta(content: Content, { meta }: Pick<Content, 'meta'>): Content {
   return content.path === undefined && meta !== undefined ? { ...content, meta: { ...content.meta, ...meta } } : content
 }
 
-/** Finds the translations of a document by a `stat` of each. */
 async function findTwins(
   stat: NonNullable<Provider['stat']>,
   path: string,

@@ -21,7 +21,7 @@ export interface DocumentsOptions extends DocumentedOptions {
   readonly readings?: ReadableOptions | false
   readonly ends?: TailedOptions
   readonly parts?: SlicedOptions
-  /** Wrapper for every text, such as `redacted`, applied before a part is cut off. */
+  /** Wrapper of texts, such as `redacted`, applied before a part is cut off. */
   readonly through?: (provider: Provider) => Provider
 }
 
@@ -31,7 +31,7 @@ export interface DocumentsOptions extends DocumentedOptions {
  * 1. `tailed` finds the last lines in the bytes of a resource.
  * 2. `decoded` decodes text in other encodings; the wrappers after it see UTF-8.
  * 3. `documented` reads front matter and looks for translations.
- * 4. `readable` reads documents as text. It gets the text of HTML, and the bytes of other documents.
+ * 4. `readable` reads documents as text. For formats that state the encodings of their texts, it gets the stored bytes.
  * 5. `through`, if something has to be removed from texts. It comes before parts are cut off, because it may not recognise half a secret.
  * 6. `sliced` cuts parts of the result.
  */
@@ -52,12 +52,12 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   }
 }
 
-/** Whether a template is added by this wrapper. The provider does not know such templates. */
+/** Whether a template is one of the wrappers here, which the provider does not know. */
 function isOwn(template: string): boolean {
   return /^\{\+path\}\{\?(?:as|lines|bytes|tail|,)+\}$/.test(template)
 }
 
-/** Completes the forms in which a document can be read; a path is completed from the tree. */
+/** Returns undefined for `path`, which is completed from the tree. */
 function completeForm({ argument, arguments: filled }: CompletionRequest): Completion | undefined {
   if (argument.name !== 'as') return argument.name === 'path' ? undefined : { values: [] }
   const format = documentFormatOf(filled.get('path') ?? '', undefined)
@@ -104,7 +104,7 @@ function withMargin(provider: Provider, through: (provider: Provider) => Provide
   }
 }
 
-/** Returns the last lines of a text. Facts about lines refer to these; byte offsets refer to the source and are left out. */
+/** Returns the last lines of a text, without its byte offsets, which are those of the source. */
 function lastLines(content: Content, count: number): Content {
   if (!('text' in content)) return content
   const { text, ...facts } = content

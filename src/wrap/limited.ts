@@ -15,23 +15,23 @@ export interface LimitedOptions {
   readonly waiting?: number
   /** Number of failures in a row that opens the circuit breaker. Default 5. */
   readonly failures?: number
-  /** The first and the longest pause of the circuit breaker, in milliseconds. Default 1,000 and 60,000. */
+  /** First pause of the circuit breaker, in milliseconds. Default 1,000. */
   readonly pauseMs?: number
+  /** Default 60,000. */
   readonly maxPauseMs?: number
   readonly log?: Log
-  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted. */
   readonly observe?: (outcome: SourceOutcome) => void
 }
 
-/** How a request to the source ended: with an answer, with the kind of an error, or because the caller aborted (`ended`). */
+/** How a request ended: with an answer, with an error of this kind, or in another way (`ended`), such as an abort by the caller. */
 export type SourceOutcome = 'ok' | ErrorKind | 'ended'
 
 const defaults = { timeoutMs: 30_000, concurrent: 32, waiting: 256, failures: 5, pauseMs: 1000, maxPauseMs: 60_000 }
 
 /**
  * Limits requests to a source by a time-out, a semaphore and a circuit breaker. After several failures in a row the breaker opens; after a
- * pause one request tries the source. A refused request is `unavailable`, and says when to retry (`retryAfter`, in seconds). Only
- * `unavailable` and time-outs count as failures.
+ * pause one request tries the source. A refused request is `unavailable`, and says when to retry (`retryAfter`, in seconds). Time-outs and
+ * errors `unavailable` without `retryAfter` count as failures. Calls of tools have no time-out.
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   requireProvider('limited(provider, options)', provider)
@@ -84,7 +84,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
-  /** Reads under the limits. A stream continues after the answer. */
   const readResource = async (request: ReadRequest, context: Context) =>
     ask(
       context,
@@ -95,7 +94,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
           : undefined,
     )
 
-  /** A caller that takes the entries slowly holds no slot meanwhile, because each step of a listing is a separate request. */
+  /** A listing holds a slot while the source works on a group of entries, not while the caller uses it. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
     const own = followAbort(context.signal)
     const { signal } = own
@@ -112,7 +111,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
         } finally {
           leave()
         }
-        // After a source has answered once, only a failure is reported.
         if (!isKnown) learn(undefined)
         isKnown = true
         whole = next.done === true
@@ -142,7 +140,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
 
 type Caller = Pick<Context, 'signal'>
 
-/** Admits requests to a source while it has a free slot and its circuit breaker is closed. */
 function createAdmission(
   slots: ReturnType<typeof createSemaphore>,
   breaker: ReturnType<typeof createBreaker>,
@@ -167,7 +164,7 @@ function createAdmission(
 
   return {
     takeSlot,
-    /** Called before a request to the source. Returns the function that releases the slot. */
+    /** Returns the function that releases the slot. */
     enter: async (caller: Caller): Promise<() => void> => {
       caller.signal.throwIfAborted()
       return requireAnswering(await takeSlot(caller))
@@ -177,7 +174,6 @@ function createAdmission(
 
 type RunWithinLimits = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
 
-/** The methods of a provider that are one request with one answer. */
 function limitedVerbs(provider: Provider, ask: RunWithinLimits, askLong: RunWithinLimits): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
@@ -212,7 +208,7 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
     const wasOpen = breaker.open
     observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
     if (isResourceError(error, 'unavailable')) {
-      // A request refused here never reached the source.
+      // A refusal by this wrapper, or a source that asks for a pause.
       if (error.detail.retryAfter !== undefined) return
       breaker.failed()
       failing = error.message
@@ -233,7 +229,7 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
   return Object.assign(learn, { failing: () => failing })
 }
 
-/** Times the steps one after the other with one timer. */
+/** Aborts `own` if a step takes longer than `timeoutMs`. Steps share one timer, so the abort may come an eighth later. */
 function createStopwatch(timeoutMs: number, own: AbortController) {
   const { signal } = own
   let start: number | undefined
@@ -272,7 +268,7 @@ function createStopwatch(timeoutMs: number, own: AbortController) {
   }
 }
 
-/** A content whose stream may not pause for longer than the time-out of an answer. */
+/** Returns a content whose stream fails if the source takes longer than `timeoutMs` for a chunk. */
 function timedStream(content: Content, timeoutMs: number, release: () => void): Content {
   if (!('stream' in content)) return content
   const { stream } = content

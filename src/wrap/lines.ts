@@ -21,14 +21,15 @@ const newline = 0x0a
 interface Gathered {
   readonly pieces: Buffer[]
   length: number
-  /** Number of the gathered bytes that are whole lines, and number of these lines. */
+  /** Length of the whole lines at the beginning of the gathered bytes. */
   whole: number
+  /** Number of whole lines. */
   lines: number
 }
 
 /**
- * Reads lines by counting newlines from the beginning of the resource, or from where an earlier read of the same version left off. A line
- * includes its `\n`.
+ * Reads lines by counting newlines from the beginning of the resource, or from a cached position of the same version. A line includes its
+ * `\n`.
  *
  * @param limit Maximum number of bytes of an answer. A line longer than this is cut, and its rest is the next part, in bytes.
  */
@@ -74,30 +75,30 @@ export function createLineReader(provider: Provider, limit: number) {
   }
 }
 
-/** Returns the facts of the text before a NUL: its type is text, although that of the whole resource is not. */
+/** Returns the facts of the text before a NUL. The type of the resource with the NUL is not that of a text. */
 function withTextType(facts: ContentMetadata): ContentMetadata {
   return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
 
 interface Scan {
-  /** The number of the line that contains the position `at`, and the byte offset at which that line begins. */
+  /** Number of the line that contains the position `at`, from 1. */
   line: number
+  /** Byte offset in the resource. */
   at: number
+  /** Byte offset at which the line begins. */
   begins: number
   /** Byte offset of the first requested line; undefined until it is reached. */
   start: number | undefined
   /** Whether the limit was reached before the end of the requested lines. */
   full: boolean
-  /** Whether the end of the resource was reached. */
   ended: boolean
   /** Whether the text ends here, at a NUL. */
   cut: boolean
 }
 
-/** Counts the lines of a chunk, and gathers those that are requested. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartRequest, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
-  // The first chunk begins after a byte order mark, which is not part of the text.
+  // The first chunk begins after a byte order mark if the source leaves it out.
   if (scan.begins === scan.at) scan.begins = Math.max(scan.at, chunk.start)
   scan.at = Math.max(scan.at, chunk.start)
   const from = scan.at
@@ -197,13 +198,12 @@ export function createPositionCache(first: number) {
         index: first,
         at: 0,
       },
-    /** Without a version, a position is not cached. */
     set: (key: string, position: LinePosition): void => {
       if (position.version === undefined) return
       const positions = resources.get(key) ?? []
       const same = positions[0]?.version === position.version ? positions : []
       if ((same.at(-1)?.index ?? first) < position.index) same.push(position)
-      // Drop every second position. The search for a line then begins farther before it.
+      // Drop every second position.
       resources.set(key, same.length > maxPositions ? same.filter((_, i) => i % 2 === 1) : same)
     },
     forget: resources.delete,

@@ -13,8 +13,8 @@ export interface LinkedOptions {
 }
 
 /**
- * Adds to each entry and content the link under which a person opens it: at a forge, in a wiki, in a bucket. The link is in
- * `_meta`, under `metaKeys.source`.
+ * Adds to entries and contents the web link under which a person opens them: at a forge, in a wiki, in a bucket. The link is in `_meta`,
+ * under `metaKeys.source`. Directories have none.
  *
  * @throws ResourceError `invalid` for a malformed template.
  */

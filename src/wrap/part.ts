@@ -4,14 +4,16 @@ import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
 
-/** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is included; if it is undefined, the part has no end. */
+/** A part of a resource as a client asks for it. */
 export interface PartRequest {
   readonly unit: 'lines' | 'bytes'
+  /** Lines are counted from 1, bytes from 0. */
   readonly first: number
+  /** Included in the part. Undefined: the part extends to the end of the resource. */
   readonly last: number | undefined
 }
 
-/** Facts about a part in its `_meta`: its range, the total, and how to request the next part. */
+/** Facts about a part in its `_meta`. */
 export interface PartFacts {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
@@ -30,7 +32,6 @@ export function formatPart(unit: 'lines' | 'bytes', first: number, count: number
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
 }
 
-/** Returns the error for a wrong range. The message must show the right form. */
 export function invalidRangeError(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
   return invalid(message, 'range', detail)
 }
@@ -42,8 +43,8 @@ export interface TailFacts {
   /** Whether there are lines before these. */
   readonly earlier: boolean
   /**
-   * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete. `shown`:
-   * it was not.
+   * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete, and is
+   * not shown.
    */
   readonly unfinished?: 'left-out' | 'shown'
 }
@@ -55,8 +56,9 @@ const name = 'tail'
 export const maxTailLines = 100_000
 
 /**
- * Returns the number of last lines that the parameters request; undefined if they request none. Throws ResourceError `invalid`
- * (reason `parameter`).
+ * Returns the number of last lines that the parameters request; undefined without `tail`.
+ *
+ * @throws ResourceError `invalid` (reason `parameter`) for a malformed number.
  */
 export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
@@ -77,7 +79,7 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
   return { path, params: new Map([...params].filter(([key]) => key !== name)) }
 }
 
-/** Removes byte offsets and sizes from facts, because they differ in another encoding. */
+/** Returns facts without byte offsets and sizes. */
 export function withoutPosition({ range, size, meta, ...facts }: ContentMetadata): ContentMetadata {
   const otherFacts = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
   return { ...facts, meta: Object.fromEntries(otherFacts) }
@@ -87,7 +89,6 @@ export interface Chunk {
   readonly bytes: Buffer
   /** Byte offset of the chunk in the resource. */
   readonly start: number
-  /** Whether this is the last chunk. */
   readonly final: boolean
   readonly facts: ContentMetadata
 }
@@ -135,7 +136,7 @@ export async function* chunksOf(
     if (content.range === undefined) return yield* wholeContentChunks(content)
     const bytes = await readContentBytes(content)
     const { end } = content.range
-    // Text may be three bytes shorter than the range, because characters are not cut.
+    // Text may be up to three bytes shorter than the range, because characters are not cut.
     const short = end - at < step - ('text' in content ? 3 : 0)
     const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
     yield { bytes, start: content.range.start, final, facts: wholeFactsOf(content) }
@@ -146,7 +147,7 @@ export async function* chunksOf(
   }
 }
 
-/** Reads a resource of one content. `several` returns the error for one with several contents. */
+/** Reads a resource of one content. `several` returns the error for a resource with several contents. */
 export async function readOne(
   provider: Provider,
   request: ReadRequest,
@@ -209,10 +210,11 @@ export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentMetadata
 const chunkBytes = 8 * 1024 * 1024
 
 /**
- * Reads a whole resource as one buffer (a text in UTF-8) in one version, even if it is larger than one answer of its provider.
+ * Reads a whole resource into one buffer (a text in UTF-8), in several reads if it is larger than one answer of its provider.
  *
- * @param tooLarge Returns the error for a resource of more than `limit` bytes, by its size, if that is known.
- * @throws ResourceError `unavailable` if it changes all the time.
+ * @param limit Maximum size, in bytes.
+ * @param tooLarge Returns the error for a larger resource, by its size if that is known.
+ * @throws ResourceError `unavailable` if the resource changes during each of several attempts.
  */
 export async function readWhole(
   provider: Provider,
@@ -244,9 +246,9 @@ export async function readWhole(
 const attempts = 6
 
 /**
- * Repeats a read until its answers are of one version.
+ * Repeats a read that failed because the resource changed meanwhile.
  *
- * @throws ResourceError `unavailable` if the resource changes all the time.
+ * @throws ResourceError `unavailable` if the resource changes during each of several attempts.
  */
 export async function readOneVersion<T>(
   readOnce: () => Promise<T>,

@@ -4,11 +4,11 @@ import { defined } from '../core/kit/object.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {
-  /** Interval from the end of one poll to the beginning of the next, in milliseconds. Default 30,000. It varies by a fifth. */
+  /** Interval from the end of one poll to the beginning of the next, in milliseconds. Default 30,000. It varies by up to a fifth. */
   readonly intervalMs?: number
   /** Maximum interval while the source does not answer, in milliseconds. Default ten intervals. */
   readonly maxIntervalMs?: number
-  /** Maximum number of compared entries. A source with more cannot be polled. Default 100,000. */
+  /** Maximum number of compared entries. A poll of a source with more is `unavailable`. Default 100,000. */
   readonly limit?: number
   /** Yields the entries to compare. Default: all listed entries. */
   readonly look?: (signal: AbortSignal) => AsyncIterable<Entry>
@@ -18,8 +18,7 @@ const principal = { id: 'hikidashi-poll', roles: [] }
 
 /**
  * Adds `watch` to a source without it, by polling: it lists the source periodically, and compares the version of each entry, or else its
- * size, time and title. While the source does not answer, the interval doubles each time. When it answers again, its entries are compared
- * with those before. A source with `watch` stays unchanged.
+ * size, time and title. While the source does not answer, the interval doubles each time. A provider with `watch` is returned unchanged.
  */
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
   if (provider.watch !== undefined) return provider
@@ -64,9 +63,9 @@ function* diffStamps(before: ReadonlyMap<string, string>, now: ReadonlyMap<strin
 }
 
 interface PollerOptions<T> {
-  /** Pause between two polls, in milliseconds. It varies by a fifth. */
+  /** Pause between two polls, in milliseconds. It varies by up to a fifth. */
   readonly intervalMs: number
-  /** Longest pause while the source does not answer, in milliseconds: each pause is twice the one before. Default ten intervals. */
+  /** Longest pause while the source does not answer, in milliseconds. Default ten intervals. */
   readonly maxIntervalMs?: number
   /** Waits for a pause, or less if something hints at a change. Default: the whole pause. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
@@ -85,7 +84,7 @@ export interface Poller {
   readonly away: boolean
 }
 
-/** Reports changes of a source: polls it at an interval, and compares it with its previous state. */
+/** Reports changes of a source: polls it at an interval, and compares its state with the one before. */
 export function createPoller<T>(options: PollerOptions<T>): Poller {
   const { intervalMs, maxIntervalMs = intervalMs * 10, wait = sleep, look, changesOf } = options
   let away = false
@@ -112,7 +111,7 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
     while (!signal.aborted) {
       const pause = followAbort(signal)
       hurry = pause.abort
-      // Replicas that started at the same time do not all poll at the same time.
+      // The random part spreads the polls of replicas that started at the same time.
       if (!isAsked) await wait(pauseMs * (0.8 + Math.random() * 0.4), pause.signal)
       pause.release()
       if (signal.aborted) return

@@ -45,7 +45,7 @@ export interface ReadingFacts {
   readonly pictures?: number
   /** Number of pages that OCR has read. */
   readonly ocr?: number
-  /** Whether OCR will read the pages that `pictures` counts. */
+  /** Whether the document waits for OCR of the pages that `pictures` counts. */
   readonly waiting?: true
 }
 
@@ -64,10 +64,10 @@ const template: Template = {
 const maxWaiting = 16
 /** Maximum number of unpacked bytes per byte of the document size limit. */
 const unpackedPerByte = 8
-/** Maximum length of all cached texts, in characters: clients request a reading part by part. */
+/** Maximum length of all cached texts, in characters. */
 const keptCharacters = 16 * 1024 * 1024
 
-/** How long a document that exceeded time or memory is not tried again, in milliseconds. */
+/** How long a document that a worker could not read is not tried again, in milliseconds. */
 const hopelessMs = 10 * 60_000
 
 type ReadContent = Content & { readonly text: string }
@@ -75,9 +75,10 @@ type ReadContent = Content & { readonly text: string }
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly ReadingForm[]
 
 /**
- * Adds readings to documents of every {@link DocumentFormat}: `?as=text`, and `?as=markdown` for all but PDF. A worker thread reads the
+ * Adds readings to documents of each {@link DocumentFormat}: `?as=text`, and `?as=markdown` for all but PDF. A worker thread reads the
  * documents one after the other, within limits of size, memory and time. The size of a reading is that of its text; its version is that of
- * the document. Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`) and `too-large`.
+ * the document. Reads throw ResourceError `invalid` (reasons `parameter`, `unreadable`, `withheld`), `too-large`, and `unavailable` if too
+ * many documents wait.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, stored = provider, scans } = options
@@ -147,7 +148,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const entry = await provider.stat?.(request.path, context)
     const format = documentFormatOf(request.path, entry?.mimeType)
     if (format !== undefined) return [await readAs(form, format, whole, entry?.version, context)]
-    // The bytes may show the format. Text needs no reading.
+    // The content may have another type than its entry, or a type although the entry has none.
     const contents = await provider.read(request, context)
     const [content] = contents
     const documentFormat = content === undefined ? undefined : documentFormatOf('', content.mimeType)
@@ -199,7 +200,6 @@ interface ScanReaderOptions {
   readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
 }
 
-/** Creates the reader of PDFs with pages that hold only pictures or unreadable text. */
 function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptions) {
   /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
   const unfinished = createLruCache<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)
@@ -224,10 +224,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
   })
 
   return {
-    /**
-     * Returns what has been read of a document that waits for OCR, or throws if nothing has been read. Undefined: the document does not
-     * wait.
-     */
+    /** Returns what has been read of a document that waits for OCR, or throws if nothing has. Undefined: the document does not wait. */
     begun: (key: string): ReadContent | undefined => {
       const scan = unfinished.get(key)
       if (scan === undefined || scans?.isWaiting(scan.bytesKey) !== true) return undefined
@@ -290,7 +287,6 @@ function readingOf(answer: ReadingAnswer): Reading {
   throw new ResourceError(answer.kind, answer.message, { reason: answer.reason })
 }
 
-/** Why pages that hold only pictures are not read, in the error for a document. */
 const unread = {
   waiting: 'OCR is reading them: ask for the text again later.',
   missing: 'OCR is not available now: see the log of the server.',

@@ -42,9 +42,9 @@ export interface RedactedOptions {
    * `mask`.
    */
   readonly mode?: 'mask' | 'withhold' | 'off'
-  /** Key of the version hashes. Replicas share it. Default: a random key per process. */
+  /** Key of the version hashes: only wrappers with the same key give the same versions. Default: a random key. */
   readonly key?: Uint8Array
-  /** Known secrets: they are removed as well, before a part is cut off. */
+  /** Removes known secrets as well, before a part is cut off. */
   readonly scrubber?: Scrubber
   /** Globs of paths: a matching file is scanned like others, although it has the name of a credentials file. */
   readonly except?: readonly string[]
@@ -55,12 +55,12 @@ export interface RedactedOptions {
 }
 
 /**
- * Removes the secrets from what a provider returns: contents, titles, descriptions, metadata, completions. Each secret is replaced by
- * `[redacted]`. Sizes are left out, and versions are hashed with a key, because both reveal facts about the secret. An entry with a secret
- * in its path looks missing. Put this wrapper inside `sliced`, and outside decoding wrappers. A content that cannot be scanned is withheld,
- * with a text that says so. docs/redaction.md lists the secrets that are found and those that are not.
+ * Removes secrets from what a provider returns: contents, titles, descriptions, metadata, completions. The sizes of entries are left out,
+ * and versions are hashed with a key, because both reveal facts about the secrets. An entry with a secret in its path looks missing. Put
+ * this wrapper inside `sliced`, and outside decoding wrappers. A content that cannot be scanned is withheld, with a text that says so.
+ * docs/redaction.md lists the secrets that are found and those that are not.
  *
- * @throws ResourceError `invalid` (reason `configuration`) for another mode, and for a malformed glob.
+ * @throws ResourceError `invalid` for another mode (reason `configuration`), and for a malformed glob (reason `argument`).
  */
 export function redacted(inner: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
@@ -75,7 +75,7 @@ export function redacted(inner: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
-  /** Throws the error of a read of a whole resource. If parts of it cannot be read either, the error gets the reason `withheld`. */
+  /** Throws the error of a read of a whole resource. If its parts cannot be shown either, the error gets the reason `withheld`. */
   const refused = async (error: unknown, request: ReadRequest, context: Context): Promise<never> => {
     if (!isResourceError(error, 'too-large') || isOverReadLimit(error)) throw error
     const isInParts = async () =>
@@ -123,7 +123,7 @@ export function redacted(inner: Provider, options: RedactedOptions = {}): Provid
         if (whole.some(({ meta }) => meta?.[redactedKey] !== undefined)) return whole
         return tailed({ ...provider, read: async () => whole }).read(request, context)
       }
-      // Only the whole content shows whether it contains a secret.
+      // In mode `withhold`, the whole content must be searched, even for a part.
       if (range === undefined || mode === 'withhold' || cleaner.isVault(path)) return readWhole(request, context)
       const part = await readRange(request, range, context)
       return part === undefined ? readWhole(request, context) : [part]
@@ -158,7 +158,7 @@ async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerat
 
 type SourcePart = Exclude<ToolPart, { readonly link: ToolLink }>
 
-/** Returns a function that removes secrets from a part. It returns undefined for a part with a secret in its path. */
+/** Returns a function that removes secrets from a part of a result, and returns undefined for a part with a secret in its path. */
 function partCleaner(cleaner: Cleaner, seal: Seal) {
   return async (part: SourcePart, path: string, signal: AbortSignal): Promise<SourcePart | undefined> => {
     if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
@@ -173,7 +173,6 @@ function partCleaner(cleaner: Cleaner, seal: Seal) {
   }
 }
 
-/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are redacted elsewhere. */
 function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
   const cleanPart = partCleaner(cleaner, seal)
   const { complete } = prompts
@@ -216,10 +215,9 @@ function cleanFacts({ title, description, meta, arguments: declared, ...rest }: 
   }
 }
 
-/** Returns tools with secrets removed from their descriptions, schemas and results. */
 function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
   const cleanPart = partCleaner(cleaner, seal)
-  /** Scans JSON as a text of its own, too, because a secret may be found only together with the key beside it. */
+  /** Scans an object as one JSON text, because some secrets are found only by the key before them. */
   const cleanStructured = async (value: Readonly<Record<string, unknown>>, path: string, signal: AbortSignal) => {
     const text = JSON.stringify(value)
     const clean = await cleaner.whole({ text, mimeType: 'application/json' }, `${path}.json`, signal)

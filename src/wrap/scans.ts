@@ -38,16 +38,16 @@ export interface ScansOptions {
 /** A PDF with pages that hold only pictures or unreadable text. */
 export interface ScannedPdf {
   readonly path: string
-  /** The indexes of these pages. */
+  /** Indexes of these pages, from 0. */
   readonly pictures: readonly number[]
   readBytes(signal: AbortSignal): Promise<Uint8Array>
-  /** Draws a page. Undefined: it cannot be drawn within the limits. */
+  /** Draws a page. Resolves to undefined if it cannot be drawn. */
   draw(bytes: Uint8Array, page: number, signal: AbortSignal): Promise<Picture | undefined>
   /** Returns the reading of the document with the texts of pages. */
   compose(bytes: Uint8Array, texts: ReadonlyMap<number, string>, signal: AbortSignal): Promise<Reading>
 }
 
-/** The state of a scan. `waiting`: OCR will read it. `missing`: OCR is not available, or too many documents wait. */
+/** `waiting`: the scan waits for OCR. `missing`: OCR is not available, or too many documents wait. */
 type Found = { readonly reading: ScanReading } | 'waiting' | 'missing'
 
 /** Maximum number of waiting documents. */
@@ -67,7 +67,7 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return turn
 }
 
-/** Reads scans by OCR in the background, one document after the other. */
+/** Reads scans by OCR in the background. All queues of the process together read one document at a time. */
 export function createScanQueue(options: ScansOptions) {
   const { reader, maxPages = 100, timeoutMs = 600_000, kept, log = () => {} } = options
   const waiting = new Map<string, ScannedPdf>()
@@ -105,7 +105,7 @@ export function createScanQueue(options: ScansOptions) {
 
   const readScan = async (key: string, scan: ScannedPdf): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
-    // The document has changed meanwhile. Its next read starts OCR again.
+    // The document has changed meanwhile.
     if (contentHash(bytes) !== key) return
     const texts = new Map<number, string>()
     const end = performance.now() + timeoutMs
@@ -186,7 +186,6 @@ function failedScan(): ResourceError {
   })
 }
 
-/** The hash of a content: OCR of equal contents is done once. */
 function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('base64url')
 }

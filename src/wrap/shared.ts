@@ -17,15 +17,15 @@ const takeOverIntervalMs = 2000
 /**
  * Shares the changes of a source among replicas: each replica reports the changes that any of them sees. One replica at a time, the one
  * with the lease, polls a source that must be polled. If that replica dies, another one takes over, and everything counts as changed. While
- * the database of the replicas does not answer, each of them polls. A source that caches copies ({@link Provider.renew}) never answers with
- * a copy that is older than a change of which another replica has notified: the log is read before each answer.
+ * the database of the replicas does not answer, each of them polls. A source that caches copies ({@link Provider.renew}) drops them before
+ * it answers if another replica has notified of a change.
  */
 export function shared(provider: Provider, options: SharedOptions): Provider {
   const { changes, source } = options
   const { watch, renew } = provider
   const current = renew === undefined ? provider : alwaysCurrent(provider, renew, options)
   if (watch === undefined) return current
-  // Another replica may watch the source, so its changes come through the log.
+  // Another replica may watch the source, so this one cannot tell what has been polled.
   const { catchUp: _, lookedAt: __, ...rest } = current
   return {
     ...rest,
@@ -111,7 +111,7 @@ async function watchInTurn(watch: Watch, watching: Watching) {
     ended
       .then(() => run.signal.aborted || queue.end(), queue.fail)
       .finally(() => signal.removeEventListener('abort', stop))
-    // The other replicas relied on this watch, which may have begun later than theirs.
+    // The source may have changed before this watch began: for the other replicas everything counts as changed.
     void changes.publish(source, [{}])
   }
   const end = async (): Promise<void> => {
@@ -183,7 +183,7 @@ function createQueue() {
       failure ??= { error }
       event.set()
     },
-    /** Yields the added changes until the end. Also calls `over` when the reader leaves. */
+    /** Yields the added changes. Calls `over` at the end, or when the reader leaves. */
     take: async function* (over: () => Promise<void>): AsyncGenerator<Change> {
       try {
         for (;;) {
@@ -201,7 +201,6 @@ function createQueue() {
   }
 }
 
-/** A source whose cached copies are dropped when another replica has announced a change: the log is read before each answer. */
 function alwaysCurrent(provider: Provider, renew: () => void, { changes, source }: SharedOptions): Provider {
   const follow = doneOnce(() => changes.follow(source, renew))
   const catchUp = async (): Promise<void> => {

@@ -29,10 +29,10 @@ const template: Template = {
 }
 
 /**
- * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0). A part of a text is text: byte
- * ranges are cut at character boundaries, and report their actual range. Each answer is of one version, and has the facts of its part in
- * `meta`, see {@link PartFacts}. Reads throw ResourceError `invalid` (reason `range`) for a malformed range, a range that begins after the
- * end, and lines of a resource that is not text.
+ * Gives the resources of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0). A part of a text is text: byte
+ * ranges are cut at character boundaries, and report their actual range. `meta` has the facts of the part, see {@link PartFacts}. Reads
+ * throw ResourceError `invalid` (reason `range`) for a malformed range, a range that begins after the end, and lines of a resource that is
+ * not text.
  */
 export function sliced(provider: Provider, options: SlicedOptions = {}): Provider {
   requireProvider('sliced(provider, options)', provider)
@@ -61,11 +61,6 @@ const example = {
   bytes: 'bytes=0-4095, bytes=4096- or bytes=0',
 }
 
-/**
- * Returns the part that the parameters request, and the remaining parameters.
- *
- * @throws ResourceError `invalid` (reason `range`) for a malformed part, or two of them.
- */
 function partIn(params: Params): { readonly part: PartRequest | undefined; readonly others: Params } {
   const lines = params.get('lines')
   const bytes = params.get('bytes')
@@ -119,7 +114,6 @@ async function readBytes(
     if (end >= to) break
   }
   const { size } = facts
-  // Most parts come as one piece, which need not be copied.
   const [only, ...others] = pieces
   const result = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
   const start = begin ?? from
@@ -158,7 +152,8 @@ function nextBytes({ last }: PartRequest, behind: number, count: number, size = 
 }
 
 /**
- * The whole characters in a part of a text; if there are none, the character that contains the part. `start`: byte offset of `text`.
+ * Returns the borders of the whole characters in a part of a text; if there are none, of the character that contains the part. `start`:
+ * byte offset of `text` in the resource.
  */
 function cutCharacters(text: Buffer, part: { readonly from: number; readonly to: number }, start: number) {
   let { from, to } = part

@@ -12,7 +12,7 @@ interface BreakerOptions {
 
 /**
  * A circuit breaker, which keeps requests away from a source that does not answer. It is closed while the source answers; open for a pause
- * after a number of failures in a row; then half open: one caller tries the source. Times are in milliseconds.
+ * after a number of failures in a row; then half open: one caller tries the source.
  */
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options
@@ -22,7 +22,7 @@ export function createBreaker(options: BreakerOptions) {
   let trying = false
 
   return {
-    /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
+    /** Returns the remaining pause, in milliseconds. 0: a request may start, and its caller must report the outcome. */
     admit: (): number => {
       if (until === undefined) return 0
       const remainingMs = until - now()
@@ -42,7 +42,7 @@ export function createBreaker(options: BreakerOptions) {
     failed: (): void => {
       inRow++
       if (until === undefined && inRow < failures) return
-      // Answers that arrive after it opened must not extend the pause again and again.
+      // Failures of requests that started before it opened must not extend the pause.
       if (until !== undefined && !trying) return
       if (until !== undefined) pauseMs = Math.min(pauseMs * 2, maxPauseMs)
       trying = false

@@ -39,7 +39,6 @@ const defaults = {
   maxTotalBytes: 64 * mebibyte,
 }
 
-/** Path of the search. It cannot be the id of a result, because those are longer. */
 const searchPath = 'search'
 const search: Template = {
   template: `${searchPath}{?q,limit}`,
@@ -107,7 +106,6 @@ export function createSpill(options: SpillOptions = {}) {
       const facts = { title: file.title, mimeType: file.mimeType, version: result.id }
       return [typeof body === 'string' ? { ...facts, text: body } : { ...facts, bytes: body }]
     },
-    // For a principal without results the mount looks missing.
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
       const parts = parseResultFilePath(path)
@@ -169,7 +167,6 @@ interface SpilledResult extends LongResult {
   readonly bodies: ReadonlyMap<string, ResultFile['body']>
 }
 
-/** Keeps long results in the memory of this process. */
 export function resultsInMemory(bounds: LongResultBounds, now: () => number = Date.now): LongResults {
   const results = new Map<string, SpilledResult>()
   let timer: NodeJS.Timeout | undefined
@@ -235,12 +232,7 @@ const [maxQuery, maxWords] = [1000, 16]
 const limits = { most: 50, otherwise: 10 }
 const maxSnippet = 300
 
-/**
- * Finds passages in texts by the words of a query: words are matched as parts of the text, ignoring case and width. The passages with the
- * most of the words come first.
- *
- * @throws ResourceError `invalid` for a query without words.
- */
+/** Finds passages by the words of a query, also within other words, ignoring case and width. Passages with the most words come first. */
 async function searchFiles(
   files: readonly SearchedFile[],
   mount: string,
@@ -280,7 +272,7 @@ function hitIn(
   const whole = folded.join('\n')
   const matches = words.filter((word) => whole.includes(word))
   if (matches.length === 0) return undefined
-  // The snippet is the line that has the most of the wanted words.
+  // The snippet is cut from the line with the most words of the query.
   const counts = folded.map((line) => matches.filter((word) => line.includes(word)).length)
   const best = counts.indexOf(Math.max(...counts))
   const line = lines[best] ?? ''

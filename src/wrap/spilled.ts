@@ -13,7 +13,7 @@ export interface SpilledOptions {
   readonly maxTokens?: number
 }
 
-/** Size above which an image, a sound or another binary part is kept as a resource, in bytes. */
+/** Size above which a binary part is kept as a resource, in bytes. */
 const maxBinaryBytes = 256 * 1024
 /** Maximum number of tokens of the beginning in an answer, and maximum share of `maxTokens`. */
 const beginning = { tokens: 1000, part: 1 / 4 }
@@ -23,7 +23,7 @@ const maxOutline = 30
 
 /**
  * Keeps long results of the tools of a provider as resources. The answer then has the outline and the beginning of the result, and a link
- * to it. Short results stay unchanged.
+ * to it.
  */
 export function spilled(provider: Provider, { spill, maxTokens = 8000 }: SpilledOptions): Provider {
   const { tools } = provider
@@ -80,7 +80,7 @@ async function shortenOutcome(
 const tooLarge = 'It is also too large to be stored: this is its beginning. Ask the tool for less.'
 const notKept = 'It could not be stored, because the store does not answer: this is its beginning.'
 
-/** Stores the files of a result. The tool has already run, so a store that does not answer must not fail the call. */
+/** The tool has already run, so a store that does not answer must not fail the call. */
 async function storeResultFiles(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
   try {
     const keptResult = await spill.put(principal, files)
@@ -92,7 +92,7 @@ async function storeResultFiles(spill: Spill, principal: Principal, files: reado
   }
 }
 
-/** Returns the texts of a result, each as a file. `structuredContent` that repeats the text counts once. */
+/** Returns the joined texts of a result as a file, and its structured content as another unless it repeats the text. */
 function resultTextFiles({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly ResultFile[] {
   const stem = (path.split('/').at(-1) ?? 'result').replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)
   const texts = parts.filter(isText).map((part) => ('text' in part ? part.text : part.content.text))
@@ -122,7 +122,6 @@ function isText(part: ToolPart): part is ToolPart & TextPart {
   return 'text' in part || ('content' in part && 'text' in part.content)
 }
 
-/** Returns a large binary part as a file. */
 function binaryOf(part: ToolPart, index: number): readonly { readonly part: ToolPart; readonly file: ResultFile }[] {
   const binary = 'bytes' in part ? part : 'content' in part && 'bytes' in part.content ? part.content : undefined
   if (binary === undefined || binary.bytes.length <= maxBinaryBytes) return []
@@ -154,7 +153,6 @@ function linkOf(uri: string, file: ResultFile | undefined): ToolLink {
   }
 }
 
-/** Describes a file: its URI, its length, how to read a part, its outline and its beginning. */
 function describeResultFile({ name, mimeType, body }: ResultFile, uri: string | undefined, most: number): string {
   const whole = uri ?? name
   if (typeof body !== 'string') return `${whole}  (${body.length} bytes)`
@@ -182,7 +180,6 @@ function keysOf(lines: readonly string[]) {
   })
 }
 
-/** The structured content of a kept result. */
 const spilledSchema = {
   type: 'object',
   description: 'The result is too long for an answer, and is kept as resources.',
@@ -197,8 +194,8 @@ const spilledSchema = {
 }
 
 /**
- * Extends the output schema of a tool by the structured content of a long result. A schema with references to parts of itself
- * besides its definitions cannot be nested, and is left out.
+ * Extends the output schema of a tool by the structured content of a long result. A schema that cannot be nested, such as one with
+ * references to parts of itself besides its definitions, is left out.
  */
 function withSpilledSchema(tool: ProvidedTool): ProvidedTool {
   const { outputSchema, ...rest } = tool

@@ -38,9 +38,9 @@ const template: Template = {
 }
 
 /**
- * Lets clients read the last lines of every text of a provider: `?tail=200` is the last 200 lines. If the provider can read ranges, the end
- * is read backwards, in one version. A last line without a newline may be incomplete. It is left out if the resource changed within the
- * last `settleMs` and has other lines. `meta` has {@link TailFacts}. Lines are found in the bytes, in any encoding that contains ASCII, and
+ * Lets clients read the last lines of the texts of a provider: `?tail=200` is the last 200 lines. If the provider can read ranges, the end
+ * is read backwards. A last line without a newline may be incomplete. It is left out if the resource changed within the last `settleMs`
+ * and has other lines. `meta` has {@link TailFacts}. Lines are found in the bytes, in any encoding that contains ASCII, and
  * in UTF-16 and UTF-32 with a byte order mark, so put `decoded` around this wrapper. Reads throw ResourceError `invalid` (reason
  * `parameter`) for a malformed number, and for a resource that is not text.
  */
@@ -132,9 +132,9 @@ interface Ending {
   readonly bytes: Buffer
   readonly start: number
   readonly facts: ContentMetadata
-  /** Whether the provider treats them as text. */
+  /** Whether the bytes are text in UTF-8. */
   readonly text: boolean
-  /** Byte offset of the first line in the resource, after a byte order mark. */
+  /** Byte offset of the first line in the resource. */
   readonly first: number
   readonly newline: Newline
 }
@@ -156,11 +156,7 @@ const several = () => invalidTailError('The resource has several contents, so it
 const isChange = (error: unknown) =>
   error instanceof ChangedError || (isResourceError(error, 'invalid') && error.detail.size !== undefined)
 
-/**
- * Reads the end of a resource: enough for `count` lines and one more, but at most `limit` bytes.
- *
- * @throws ResourceError `invalid` (reason `parameter`) for a resource with several contents.
- */
+/** Reads the end of a resource: enough for `count` lines and one more, but at most `limit` bytes. */
 async function readEnding(
   provider: Provider,
   request: ReadRequest,
@@ -220,7 +216,7 @@ async function readBackwards(
   }
 }
 
-/** Reads the whole resource and keeps its end, because the size is unknown. */
+/** Reads the whole resource and keeps its end, for a provider without ranges or without sizes. */
 async function readThrough(
   provider: Provider,
   request: ReadRequest,

@@ -42,7 +42,7 @@ export function translationPathsOf(path: string, languages: readonly string[]): 
   }
   const dot = name.lastIndexOf('.')
   const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
-  // A language folder is at the top, below the first folder, or in this folder.
+  // A language folder may be at the top, below the first folder, or in this folder.
   const indices = new Set([0, Math.min(1, segments.length), segments.length])
   return languages.flatMap((language) => [
     ...['.', '-', '_'].map((mark) => ({ path: `${directory}${stem}${mark}${language}${extension}`, language })),
@@ -69,7 +69,7 @@ export function isTranslatable(path: string): boolean {
 
 export const alternatesKey = 'dev.hikidashi/alternates'
 
-/** Returns metadata that names the translations of the document at a path, by relative references from its URI. Empty without translations. */
+/** Returns metadata that names the translations of the document at a path, by relative references from its URI. */
 export function alternatesMeta(translations: readonly TranslationPath[], path: string): Pick<ContentMetadata, 'meta'> {
   if (translations.length === 0) return {}
   return {

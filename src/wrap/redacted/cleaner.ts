@@ -23,7 +23,7 @@ const policy = 1
 /** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/** Creates a keyed hash: without the key it cannot be compared with the hash of a guess. */
+/** The hash is keyed, so that it cannot be compared with the hash of a guess. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -32,7 +32,7 @@ export function createSeal(key: Uint8Array, mode: string): Seal {
       .slice(0, 22)
 }
 
-/** Whether a path contains a secret. The entry is then left out. */
+/** Whether a path contains a token of a recognisable form. */
 export function isSecretPath(path: string): boolean {
   return /[\w-]{16}/.test(path) && findKnownTokens(path).length > 0
 }
@@ -57,7 +57,6 @@ export function cleanFacts(content: ContentMetadata, requested: string, seal: Se
   }
 }
 
-/** Like {@link redactPhrase}, for a text that may be undefined. */
 export function cleanPhrase(text: string | undefined): string | undefined {
   return text === undefined ? undefined : redactPhrase(text)
 }
@@ -79,7 +78,7 @@ export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown
   )
 }
 
-/** Returns a completion without the values that contain a secret. */
+/** Returns a completion without the values that contain a secret, and then without `total`. */
 export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
   const phrases = values.filter((value) => redactPhrase(value) === value)
   if (phrases.length === values.length) return { values, ...defined({ total, hasMore }) }
@@ -202,7 +201,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   return cleaner
 }
 
-/** Returns the facts of a content. With `isChanged`, they say that something was removed, and that it may change later. */
+/** Returns the facts of a content. With `isChanged`, they say that something was removed, and are not immutable. */
 export function factsAfterRemoval(facts: ContentMetadata, isChanged: boolean): ContentMetadata {
   if (!isChanged) return facts
   const { immutable: _, ...rest } = facts

@@ -10,7 +10,7 @@ const maxScannedBytes = 64 * 1024 * 1024
 /** Maximum size of a part, in bytes. */
 const maxPartBytes = 16 * 1024 * 1024
 
-/** Thrown for a source without parts, or one that is not text. */
+/** Thrown for a source that has no ranges, or is not text. */
 class WholeOnlyError extends Error {}
 
 /**
@@ -52,7 +52,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
     })
 }
 
-/** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError} if there are no parts. */
+/** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError}. */
 function createPieceReader(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
   let facts: ContentMetadata = {}
   let expected = version
@@ -80,7 +80,6 @@ function createPieceReader(provider: Provider, request: ReadRequest, context: Co
   return { read: readPiece, facts: () => facts }
 }
 
-/** Collects the bytes of a range from the pieces of a redacted text. */
 function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: number) {
   const pieces: Buffer[] = []
   let at = from
@@ -104,7 +103,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       const bytes = Buffer.concat(pieces)
       const characters = wholeCharacters(bytes)
       const metadata = final ? { ...facts, size: at } : facts
-      // Fewer bytes than a character are not text.
+      // A range within one character is not text.
       if (characters.to <= characters.from && bytes.length > 0)
         return { ...metadata, range: { start, end: start + bytes.length }, bytes }
       return {
