@@ -9,22 +9,20 @@ const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|
 
 let last: { readonly path: string; readonly style: FileStyle } = { path: '', style: 'config' }
 
-/** The kind of a file, by its name: settings, unless it is known to be code or prose. */
+/** Returns the kind of a file, by its name: settings, unless it is known to be code or prose. */
 export function styleOf(path: string): FileStyle {
   if (last.path !== path) last = { path, style: code.test(path) ? 'code' : prose.test(path) ? 'prose' : 'config' }
   return last.style
 }
 
-/** Files that are tables. In other files, a table is searched only after a line that looks like column names. */
 const tableFile =
   /\.(?:csv|tsv|tab|psv|xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)(?:\.(?:bak|old|orig|backup|copy|tmp|txt|\d+)|~)?$/i
 
-/** Whether a file is a table by its name, so that its first line names the columns of all others. */
+/** Whether a path has the extension of a table, also before the ending of a copy (`users.csv.bak`). */
 export function isTableFile(path: string): boolean {
   return tableFile.test(path)
 }
 
-/** Separator between a name and its value; `::` is not a separator. */
 const separator = /(?:(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))|(?<=<\/(?:b|strong|i|em|u)>):(?!:))(?![=>])/g
 
 /**
@@ -93,7 +91,7 @@ const isNameCharacter = (code: number) =>
   code === 64 ||
   code > 0xa0
 
-/** The longest name, in characters; of a longer one the end counts. */
+/** Maximum length of a name, in characters. */
 const maxName = 96
 
 /** The end of an emphasis in Markdown or HTML between a name and its value: `**Password:** hunter2`, `<b>Password:</b> hunter2`. */
@@ -129,7 +127,7 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   return { text: text.slice(start, end), start }
 }
 
-/** Lengths of a run of base64, in characters: one that can end in padding; one that is longer than any name or path. */
+/** Lengths of a run of base64, in characters: a shorter run than `least` counts as a name; from `surely` on, a run in quotes is base64. */
 const runOfBase64 = { least: 40, surely: 4096 }
 
 /**

@@ -52,7 +52,6 @@ const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : n
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
 export function findSecretColumns(row: readonly string[], certainty: TableCertainty): SecretColumns | undefined {
   const names = row.map(bareCell)
-  // A sentence is not a line of column names.
   if (certainty === 'guessed' && !areNames(names)) return undefined
   const hasUser = names.some((name) => /^(?:user(?:[ _-]?(?:name|id))?|login|e-?mail|account)$/i.test(name))
   const secret = names.flatMap((name, at): SecretColumn[] => {
@@ -85,13 +84,12 @@ const areNames = (names: readonly string[]) =>
 const ofSentences =
   /(?<![\p{L}-])(?:a|an|the|in|of|for|to|is|are|with|without|and|or|your|how|where|which|what|not?|nothing|by|from|it)(?![\p{L}-])/iu
 
-/** Whether a text can be the name of a column. A sentence about a secret cannot. */
+/** Whether a text can be the name of a column. */
 const isShortName = (name: string) =>
   /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
 
 export type CellRow = readonly Span[]
 
-/** Returns the cells of a row that are secret. */
 export function findSecretCells(
   text: string,
   row: CellRow,
@@ -126,7 +124,8 @@ export function isNameOfSecret(cell: string): boolean {
 /**
  * Returns the secret in a cell, without the marks around it.
  *
- * @param isAny Whether every text is a secret. Otherwise only a word that looks like one.
+ * @param isAny Whether the text need not look like a password.
+ * @param counts Whether a number is no secret: it may be a number of tokens.
  */
 export function findSecretInCell(text: string, { start, end }: Span, isAny: boolean, counts = false): readonly Span[] {
   const cell = text.slice(start, end)
@@ -144,7 +143,7 @@ export function cellTexts(text: string, row: CellRow): readonly string[] {
   return row.map(({ start, end }) => text.slice(start, end))
 }
 
-/** The span of a part of a text without the white space at its ends. */
+/** Returns the span of a part of a text without the white space at its ends. */
 export function trimSpan(text: string, start: number, end: number): Span {
   let [from, to] = [start, end]
   while (from < to && /\s/.test(text[from] ?? '')) from++

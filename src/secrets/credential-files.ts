@@ -154,8 +154,9 @@ interface Names {
   readonly whole: Set<string>
   /** Endings of names, from a dot on: `*.pem`. */
   readonly endings: Set<string>
-  /** Names with other placeholders: those of a file alone, and (`patternBelow`) those with a folder, behind a `/`. */
+  /** Names with other placeholders, without a folder. */
   readonly pattern: RegExp
+  /** Names with other placeholders and a folder. It is matched against a text that begins with `/`. */
   readonly patternBelow: RegExp
 }
 
@@ -176,7 +177,6 @@ function compile(names: readonly string[]): Names {
   }
 }
 
-/** Converts a name with placeholders to the source of a regular expression. */
 function patternOf(name: string): string {
   return name
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
@@ -227,7 +227,7 @@ const others = /(?:^|\/)g?shadow-?$|^proc\/(?:\d+|self)\/(?:environ|cmdline)$/
 /** Maximum number of characters of a path that are examined: the end of a longer one. */
 const maxPath = 4096
 
-/** Whether a file is withheld because of its name, or of the name of a folder above it ({@link credentialNames}). */
+/** Whether a file commonly holds credentials, by its name or that of a folder above it ({@link credentialNames}). */
 export function isCredentialFile(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()
   if (others.test(folded) || namesCredentials(folded)) return true

@@ -13,7 +13,7 @@ const marks = lazyPattern(String.raw`\p{M}`, 'gu')
 
 /**
  * Folds a name to the form that its reader sees: full-width forms become ASCII, and marks and invisible characters are removed. The case
- * stays. Of a long name, only the two ends count.
+ * stays. A name of more than 256 characters is cut to its first and last 128.
  */
 export function foldName(name: string): string {
   const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name
@@ -30,9 +30,7 @@ export interface DecodedText {
   endOf(index: number): number
 }
 
-/**
- * A text that no decoding changes: it has no escapes, no invisible or other non-ASCII characters, one line, and no joined texts.
- */
+/** A text that no decoding changes. */
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**

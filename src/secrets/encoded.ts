@@ -29,7 +29,6 @@ export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Sp
 /** The first bytes of DER (a sequence of up to 64 KiB) and of the stores of Java, in base64. */
 const beginsOfKeys = /M[A-I]|\/u3\+7Q|zs7Ozg/g
 
-/** The index in a run of base64 at which a private key in DER begins. */
 function beginOfKey(run: string): number | undefined {
   for (const { index } of run.matchAll(beginsOfKeys))
     if (beginsLikePrivateKey(Buffer.from(run.slice(index, index + 88), 'base64'))) return index

@@ -34,7 +34,7 @@ export const detectionLayers = [
 export type DetectionLayer = (typeof detectionLayers)[number]
 
 export interface FindOptions {
-  /** Path of the file. Its name tells the format. */
+  /** Path of the file, whose name tells the format. */
   readonly path: string
   /** Layers that are left out, for tests. */
   readonly without?: readonly DetectionLayer[]
@@ -60,7 +60,7 @@ export function findSecretsByRules(text: string, options: FindOptions): readonly
   )
 }
 
-/** A text and its decoded forms, the text itself first. */
+/** Returns a text and, unless the layer `decoded` is left out, its decoded forms, the text itself first. */
 export function textsToSearch(text: string, { without = [] }: FindOptions): readonly DecodedText[] {
   return without.includes('decoded') ? decodedTexts(text).slice(0, 1) : decodedTexts(text)
 }
@@ -155,14 +155,14 @@ function findKeyBlocks(text: string): readonly Span[] {
   return spans.concat(findPutty(text))
 }
 
-/** Returns the end of the base64 lines after a first line. */
+/** Returns the end of the base64 lines after the first line of a key. */
 function openBehind(text: string, body: number): number {
   const rest = text.slice(body, body + maxKey)
   const stop = rest.search(/[^A-Za-z0-9+/=\s\\"'#>|*,:.-]/)
   return body + (stop === -1 ? rest.length : stop)
 }
 
-/** A last line with the lines of base64 before it. */
+/** Returns the last line of a key with the lines of base64 before it. */
 function openBefore(text: string, last: Span | undefined, from: number): Span {
   if (last === undefined) return { start: 0, end: 0 }
   let start = last.start

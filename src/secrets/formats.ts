@@ -30,16 +30,17 @@ const maxDepth = 1000
 interface FormatFrame {
   readonly members: (Span & { readonly name: string })[]
   readonly kinds: number[]
-  /** Whether it has a list `oth`, or is an item of one. */
+  /** Whether it has a list `oth` (other primes, RFC 7518, section 6.3.2.7). */
   hasOthers: boolean
+  /** Whether it may be an item of such a list. */
   readonly isOther: boolean
 }
 
 const newFrame = (isOther: boolean): FormatFrame => ({ members: [], kinds: [], hasOthers: false, isOther })
 
 /**
- * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside a `kty`
- * every value counts; without it, values that look random.
+ * Finds the private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Without a
+ * `kty` beside it, a value must look random.
  */
 export function findJwkSecrets(text: string): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
@@ -95,8 +96,8 @@ const xmlKey =
   /<(?:[\w-]+:)?(?<kind>RSA|DSA)(?:KeyValue|KeyPair|Parameters)\b|<(?:[\w-]+:)?(?<name>P|Q|DP|DQ|InverseQ|D|X)>\s*(?<value>[A-Za-z0-9+/\s]{16,}={0,2})\s*<\//g
 
 /**
- * The private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). If the element around them is out of sight, those
- * that look random.
+ * Finds the private members of keys in XML (`RSAKeyValue` and `DSAKeyValue` of .NET, XKMS). Of a DSA key `X` is private, of an RSA key
+ * the other members. If the element around them is out of sight, those that look random are.
  */
 export function findXmlKeySecrets(text: string): readonly Span[] {
   if (!/<\/(?:[\w-]+:)?(?:InverseQ|D[PQ]?|[PQX])>/.test(text)) return []
@@ -116,7 +117,7 @@ export function findXmlKeySecrets(text: string): readonly Span[] {
   return spans
 }
 
-/** Headers of HTTP whose value is secret. The detector of secret names finds others, such as `X-Api-Key`. */
+/** Headers of HTTP whose value is secret, except those with the name of a secret, such as `X-Api-Key`. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
 const maxProbe = 256
@@ -125,7 +126,7 @@ const maxProbe = 256
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
 
 /**
- * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` (in HTTP, curl, JSON, code), and credentials
+ * Finds the values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` (in HTTP, curl, JSON, code), and credentials
  * that follow the name of a scheme: `Bearer …`, `Basic …`.
  */
 export function findHeaderSecrets(text: string): readonly Span[] {

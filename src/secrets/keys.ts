@@ -2,8 +2,8 @@ import { lazyPattern } from '../core/kit/matching.ts'
 import { foldName } from './decoded.ts'
 
 /**
- * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:
- * …`). Undefined: the name is not that of a secret.
+ * The strength of a secret name. `strong`: what is below the name is secret, too (`credentials: {…}`). `weak`: its own value is
+ * (`auth: …`), and in free text at most if it looks like a password. Undefined: the name is not that of a secret.
  */
 export type NameStrength = 'strong' | 'weak' | undefined
 
@@ -104,7 +104,7 @@ function kindOfWords(parts: readonly string[]): NameStrength {
   const kind = kindByWords(parts)
   if (kind === undefined) return undefined
   const joined = parts.join('_')
-  // A fast path for starts: a harmless name of one word contains `tokeni`, or begins with `secret`.
+  // A fast path: a harmless name of one word contains `tokeni`, or begins with `secret`.
   if (parts.length === 1 && !/tokeni|^secret/.test(joined)) return kind
   return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
 }
@@ -131,8 +131,8 @@ const harmlessRun =
 const wordLike = /[A-Z]?[a-z]{3,}|[A-Z]{4,}|\d{4,}/g
 
 /**
- * Whether a value looks like a random token: 20 characters or more without a space, with hardly a word in them, or with digits everywhere.
- * False for names in any style, paths, addresses, UUIDs and hexadecimal digests.
+ * Whether a value contains a run of 20 characters or more that looks random: with hardly a word in it, or with digits in several places.
+ * UUIDs and hexadecimal digests do not count. False for a value that begins like a URL.
  */
 export function looksLikeRandomToken(value: string): boolean {
   if (value.length < 20 || value.length > 100_000 || /^data:|^[a-z][\w+.-]*:\/\//i.test(value)) return false

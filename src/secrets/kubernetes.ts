@@ -1,10 +1,10 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { indentOf, linesFrom, secretValues } from './values.ts'
 
-/** The longest part of a file that is looked through for the values of one Secret, in characters. */
+/** Maximum length of the values of one Secret, in characters. */
 const maxSecret = 1024 * 1024
 
-/** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
+/** Finds the values below `data` and `stringData` of Kubernetes Secrets, in YAML or JSON. */
 export function findKubernetesSecrets(text: string): readonly Span[] {
   if (!text.includes(':')) return []
   if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n#]|$)/.test(text)) return []
@@ -37,7 +37,6 @@ function valuesIn(text: string, from: number, to: number): readonly Span[] {
   return hits
 }
 
-/** The values of all lines that are indented further than their head. */
 function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
   const spans: Span[] = []
   const body = text.indexOf('\n', from) + 1 || text.length
@@ -52,7 +51,7 @@ function indented(text: string, from: number, to: number, indent: number): reado
   return spans
 }
 
-/** All values after a colon, up to the next closing brace. */
+/** Returns the values after a colon, up to the next closing brace. */
 function inBraces(text: string, from: number, to: number): readonly Span[] {
   const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
   const inside = text.slice(from, stop === -1 ? to : from + stop)

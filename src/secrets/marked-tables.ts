@@ -14,7 +14,7 @@ import {
 /** Maximum length of a line of a table within a text, in characters. */
 export const maxLineLength = 4096
 
-/** Secrets in tables that are not rows of delimited cells: those of reStructuredText, AsciiDoc and HTML, and of terminals. */
+/** Finds secrets in the tables of reStructuredText, AsciiDoc and HTML, and in those that terminals print. */
 export function findMarkedTableSecrets(text: string): readonly Span[] {
   return [...findRuledTables(text), ...findAsciiDocTables(text), ...findListTables(text), ...findHtmlTables(text)]
 }
@@ -146,7 +146,6 @@ const withoutTags = (html: string) =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** The span of the text in an element, without the tags at its ends. */
 function innerText(text: string, from: number, to: number): Span {
   const inner = text.slice(from, to)
   if (inner.length > maxLineLength) return trimSpan(text, from, to)

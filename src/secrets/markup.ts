@@ -51,7 +51,7 @@ const nameElement = /<(key|name|param-name)>\s*(?<name>[^<>]{1,64}?)\s*<\/\1>/gi
 
 /**
  * Values of elements behind an element with the name of a secret: `<key>Password</key><string>…`,
- * `<name>db.password</name><value>…`. All values of an array behind it count.
+ * `<name>db.password</name><value>…`. The values of an array behind it count, too.
  */
 export function findElementSecrets(text: string): readonly Span[] {
   if (!text.includes('</')) return []

@@ -10,7 +10,7 @@ const gap = String.raw`(?:[\s,;]|(?<=[\s,;])(?:#|//)[^\n]{0,200}(?=\n)|/\*[^*]{0
 /** Another member between the one with the name and the one with the value. Its own value is a word, or a text in quotes. */
 const otherMember = String.raw`["']?(?!(?:name|key|id|value|val)\b)[A-Za-z][\w.-]{0,40}["']?\s{0,4}[:=]\s{0,4}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'|[^\s,{}[\]"'#]{1,100})`
 
-/** Marks of a name other than a separator after it. Groups: `name`, and other text before the value. */
+/** Marks of a name other than a separator after it. Without the group `name`, the name is a secret one. */
 const marks: readonly {
   readonly pattern: RegExp
   readonly config?: boolean
@@ -70,7 +70,7 @@ const marks: readonly {
 const pgpass =
   /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm
 
-/** Values in a form of their own, with the value as the last group. */
+/** Values in a form of their own. The group `value` is at the end of the match. */
 const forms: readonly RegExp[] = [
   // <password>hunter2</password>, <entry key="db.password">hunter2</entry>
   /<(?<name>[\w:.-]{1,64})(?:\s[^<>]{0,200})?>\s{0,80}(?:<value>\s{0,80})?(?:<!\[CDATA\[)?(?<value>[^<]+)(?=<\/)/g,
@@ -109,7 +109,7 @@ const signs = /[\s"',;<{]/
 /** Values behind a name without a separator of their own, and values in a form of their own. */
 export function findNotationSecrets(text: string, style: FileStyle): readonly Span[] {
   const spans: Span[] = []
-  // Most names, options and paths have no such sign, so a start does not compile the patterns for them.
+  // Most names, options and paths have no such sign: a start that scans only these compiles no patterns.
   const isBare = !signs.test(text)
   for (const { pattern, config = false, quotedOnly = false, notInCode = false } of isBare ? [] : marks) {
     if (notInCode && style === 'code') continue

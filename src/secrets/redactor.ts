@@ -14,7 +14,7 @@ export interface Redactor {
 }
 
 interface RedactorOptions {
-  /** Time-out of a part of half a megabyte, in milliseconds. Default `workerLimits.redaction`: 5000. */
+  /** Time-out of a job, in milliseconds. Default `workerLimits.redaction`: 5000. */
   readonly timeoutMs?: number
   /** File that the worker runs; tests use one that hangs or dies. */
   readonly file?: string
@@ -67,12 +67,11 @@ export function sharedRedactor(): Redactor {
   return shared
 }
 
-/** Maximum number of cached contents. Each takes about 150 bytes. */
 const maxContents = 16_384
 
 /**
- * A cache of contents in which no secret was found. The keys are SHA-256 hashes: the cache holds no part of a content. The values are the
- * ends of the harmless parts.
+ * Creates a cache of contents in which no secret was found. The keys are those of {@link contentKey}: the cache holds no part of a content.
+ * The values are the ends of the harmless parts.
  */
 export function createSecretFreeCache() {
   const { get, set } = createLruCache<number>(maxContents)
@@ -80,7 +79,7 @@ export function createSecretFreeCache() {
 }
 
 /**
- * The key of a content and of the settings on which the result depends.
+ * Returns a hash of a content and of the settings on which the result depends.
  *
  * @param job Written as JSON. Different settings of the search must have different JSON.
  */

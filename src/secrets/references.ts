@@ -5,7 +5,7 @@ import { looksLikeRandomToken } from './keys.ts'
 export const referencePattern =
   /^(?:\$\{(?:[\w.-]+|[\w.-]*:?-|(?:[a-z][a-z\d]*|ENV):(?![-=+])[\w.:/-]+|[\w.-]+:?\?[^{}]*)\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
 
-/** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
+/** Values that are not secret, whatever their name is: words for nothing, placeholders, package versions. */
 const nothing =
   /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
 
@@ -19,7 +19,7 @@ const inserted = new RegExp(
   String.raw`^(?:\$?\{(?:await )?${plainName}(?:(?:\?\.|\.|!\.)${plainName}|\((?:${plainName}(?:, ?${plainName}){0,4})?\)){0,6}!?\}|\{\d?\}|%[sv@])$`,
 )
 
-/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, a placeholder, or already redacted. */
+/** Whether a value is not a secret: empty, a word for nothing, a reference, a placeholder, or already redacted. */
 export function isHarmless(value: string): boolean {
   if (value === '' || value.startsWith(redactedMark)) return true
   if (value.length >= 200) return false

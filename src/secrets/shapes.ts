@@ -1,11 +1,9 @@
 import { defined } from '../core/kit/object.ts'
 import type { Span } from '../core/kit/sorted.ts'
 
-/**
- * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. Patterns are linear: nothing
- * variable follows an open length.
- */
+/** A token with a recognisable form. */
 interface Shape {
+  /** The pattern is tried only if the text contains one of these. */
   readonly literals: readonly string[]
   readonly pattern: RegExp
   /** Whether a match is such a token. */
@@ -98,7 +96,7 @@ const shapes: readonly Shape[] = [
   shape('AAAAAAAAAAAAAAAAAAAA', /(?<!\w)A{20,22}[\w%]{60,}/g, random),
   shape('EAAC EAAG EAAB', /(?<!\w)EAA[BCG][A-Za-z0-9]{60,}/g, random),
   shape('AGE-SECRET-KEY-', /AGE-SECRET-KEY-1[A-Z0-9]{50,}/g),
-  // Password hashes: crypt in all its forms, and those of LDAP.
+  // Password hashes: those of crypt, Django and LDAP.
   shape('$2 $1$ $5$ $6$ $y$ $7$ $apr1$', /\$(?:2[abxy]?\$\d\d|1|5|6|y|7|apr1)\$[./A-Za-z0-9$=,]{20,}/g),
   shape('$argon2 $scrypt $pbkdf2', /\$(?:argon2(?:id?|d)|scrypt|pbkdf2(?:-sha\d+)?)\$[\w./+=,$-]{20,}/g),
   shape('pbkdf2_ bcrypt_', /(?:pbkdf2_sha\d+|bcrypt_sha256)\$[\w./+=$-]{20,}/g),
@@ -119,8 +117,8 @@ export function findKnownTokens(text: string): readonly Span[] {
 }
 
 /**
- * JSON Web Tokens: a run of at least two parts in base64url, of which one begins like a JSON object. It uses no regular expression, because
- * none is linear here.
+ * Finds JSON Web Tokens: a run of at least two parts in base64url, of which one begins like a JSON object. The run is split, because one
+ * regular expression for it would not be linear.
  */
 function findJwts(text: string): readonly Span[] {
   if (!text.includes('eyJ') && !text.includes('ewog')) return []
@@ -147,7 +145,6 @@ const awsSecret = /(?<![A-Za-z0-9+/])(?![0-9a-f]{40})[A-Za-z0-9+/]{40}(?![A-Za-z
 /** Maximum distance of an AWS secret from its access key id, in characters. */
 const maxPairDistance = 200
 
-/** Secrets of AWS close to their access key ids. */
 export function findAwsSecrets(text: string): readonly Span[] {
   if (!text.includes('AKIA') && !text.includes('ASIA')) return []
   const spans: Span[] = []

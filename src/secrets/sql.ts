@@ -1,12 +1,11 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { type CellRow, endOfLine, findSecretCells, findSecretColumns, trimSpan } from './columns.ts'
 
-/** The columns of an insertion, and those of rows that psql copies. */
 const insertion =
   /\b(?:insert\s+(?:(?:or|ignore|low_priority|delayed|overwrite)\s+){0,2}(?:\w+\s+)?into|replace\s+into)\s+(?:table\s+)?[\w."`[\]\\]{1,200}\s*\((?<columns>[^()]{1,8192})\)\s*(?:overriding\s+\w+\s+value\s*)?values\s*(?=\()/gi
 const copying = /^COPY\s+[\w."]{1,200}\s*\((?<columns>[^()]{1,8192})\)\s+FROM\s+stdin[^\n]*\n/gim
 
-/** Values of columns with the name of a secret, in all rows: `INSERT INTO … (…, password) VALUES (…), (…)`, `COPY … FROM stdin`. */
+/** Finds values of columns with the name of a secret: `INSERT INTO … (…, password) VALUES (…), (…)`, `COPY … FROM stdin`. */
 export function findSqlSecrets(text: string): readonly Span[] {
   if (!/\b(?:into|copy)\s/i.test(text)) return []
   const spans: Span[] = []

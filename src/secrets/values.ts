@@ -11,7 +11,7 @@ interface Assignment {
   readonly from: number
   readonly kind: Exclude<NameStrength, undefined>
   readonly style: FileStyle
-  /** Whether the name is the first thing in its line, so that the rest of the line is its value. */
+  /** Whether the name is the first thing in its line. */
   readonly first: boolean
   /** Indentation of the line of the name. */
   readonly indent: number
@@ -23,13 +23,13 @@ interface Assignment {
   readonly isBelow?: boolean
 }
 
-/** Maximum length of a value, in characters. A longer value is taken to end here. */
+/** Maximum length of a value, in characters. */
 const maxValue = 64 * 1024
 /** Maximum length of a list in brackets, in characters. */
 const maxList = 2 * 1024
 /** Number of characters that are examined to recognise the notation of a value. */
 const maxProbe = 1024
-/** Maximum length of an unterminated value in prose. */
+/** Maximum length of an unterminated list in prose, in characters. */
 const maxOpen = 256
 
 /** Returns the secret parts of the value that follows a name. */
@@ -247,7 +247,6 @@ function closingAfter(text: string, from: number): number {
   return closings.at
 }
 
-/** A character of Japanese or Chinese. */
 const inTheirScripts = lazyPattern(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}\u30fc\u3001\u3002]`, 'gu')
 
 /** Whether a value is words of Japanese or Chinese. */
@@ -257,7 +256,6 @@ function isSentence(value: string): boolean {
   return inScript >= 6 && inScript * 2 >= head.length && !/[!-~]{6}/.test(head)
 }
 
-/** A value without quotes. */
 function bareValue(text: string, from: number, assignment: Assignment): readonly Span[] {
   const { style, first, kind, counts } = assignment
   const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
@@ -293,7 +291,6 @@ function endOfPlain(text: string, near: number, { style, first, indent, from, is
   return end
 }
 
-/** Returns the word at an index, up to a space, quote or bracket. */
 function wordAt(text: string, from: number, style: FileStyle): string {
   const word = style === 'code' ? /^[^\s"'`,;&|<>(){}[\]=:]{0,512}={0,2}/ : /^[^\s"'`,;&|<>(){}[\]]{0,512}/
   return word.exec(text.slice(from, from + 514))?.[0] ?? ''
@@ -314,7 +311,7 @@ function endOfLine(text: string, from: number): number {
   return text.length
 }
 
-/** Yields the lines that begin before an index, and their positions. */
+/** Yields the lines from an index on that begin before another one, each with its index. */
 export function* linesFrom(text: string, from: number, to = from + maxValue) {
   for (let at = from; at < Math.min(text.length, to); ) {
     const next = text.indexOf('\n', at)

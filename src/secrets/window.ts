@@ -29,7 +29,7 @@ export const windowBytes = 512 * 1024
 export const contextBytes = 64 * 1024
 
 /**
- * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and never within a
+ * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and not within a
  * secret.
  */
 export async function redactWindow({ text, from, final, head }: TextWindow, options: FindOptions): Promise<CleanPart> {
@@ -78,7 +78,6 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   return { bytes: output, changed: clean !== text }
 }
 
-/** Job of the worker: remove the secrets from a part of a text, or from bytes. */
 export type RedactionJob = FindOptions & ({ readonly window: TextWindow } | { readonly bytes: Uint8Array })
 
 /** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
@@ -158,7 +157,7 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
   return secrets
 }
 
-/** Whether any rule of secretlint could find a secret: most texts need not be scanned by each rule. */
+/** A text is scanned by the rules of secretlint only if it matches. */
 const gate =
   /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
 
@@ -167,8 +166,7 @@ type SecretRule = (typeof rules)[number]
 let scanners: Promise<readonly SecretRule[]> | undefined
 
 /**
- * The recommended rules of secretlint for text, except the rule by which comments turn other rules off. They are loaded for the first text
- * that passes the gate.
+ * Loads the recommended rules of secretlint for text, except the rule by which comments turn other rules off.
  */
 function loadScanners(): Promise<readonly SecretRule[]> {
   scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
@@ -239,7 +237,7 @@ function withoutHost(text: string, { start, end }: Span): Span {
   return host === '' || head.length === end - start ? { start, end } : { start: start + head.length, end }
 }
 
-/** Returns the span of the next occurrence of a value from an index on; empty when there is none. */
+/** Returns the next occurrence of a value from an index on. A value of one or two characters is not searched. */
 function occurrence(text: string, value: string, from: number): readonly Span[] {
   const start = value.length < 3 ? -1 : text.indexOf(value, from)
   return start === -1 ? [] : [{ start, end: start + value.length }]
