@@ -23,7 +23,7 @@ export interface Tree<F> {
 export type CanEnter = (resource: Resource, depth: number) => boolean
 
 const unread: Folder<never> = { isOpen: false, items: [], next: '', failure: undefined, stale: undefined }
-/** Maximum depth of a tree. It ends the walk if a server lists a directory in itself. */
+/** Maximum depth of a tree: a server may list a directory in itself. */
 const maxDepth = 64
 
 export const emptyTree: Tree<never> = { roots: undefined, folders: new Map() }
@@ -141,7 +141,7 @@ export function isBelow(uri: string, directory: string): boolean {
   return uri.startsWith(directory.endsWith('/') || directory.endsWith(':') ? directory : `${directory}/`)
 }
 
-/** The folders above a URI, each with `/` at its end. */
+/** Returns the folders above a URI, each with `/` at its end. */
 export function foldersAbove(uri: string): readonly string[] {
   const end = uri.search(/[?#]/)
   const bare = end === -1 ? uri : uri.slice(0, end)

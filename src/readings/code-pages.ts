@@ -78,12 +78,12 @@ const dos: Readonly<Record<number, string>> = {
   850: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
 }
 
-/** The code page of the character set of a font (`\fcharset`); `undefined` for other sets, whose text is in the code page of the document. */
+/** Returns the code page of the character set of a font in Windows; `undefined` for an unknown set. */
 export function codePageOfCharset(charset: number): number | undefined {
   return codePages[charset]
 }
 
-/** The code page of texts in a language of Windows ([MS-LCID]). Languages that are not in the table have that of Western Europe (1252). */
+/** Returns the code page of texts in a language of Windows ([MS-LCID]); 1252 (Western Europe) for a language that is not in the table. */
 export function codePageOfLanguage(language: number): number {
   return languages[language] ?? languages[language & 0x3ff] ?? 1252
 }
@@ -101,7 +101,7 @@ export function decodeCodePage(bytes: Buffer, codePage: number): string {
 
 const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 
-/** Decodes a run of text; `undefined` in an unknown encoding. The decoders are cached, because a document has very many runs. */
+/** Returns `undefined` for an unknown encoding. Decoders are cached, because a document has very many runs of text. */
 function decodeRun(bytes: Buffer, label: string): string | undefined {
   const decoder = decoders.get(label)
   if (decoder !== undefined) return decoder.decode(bytes)

@@ -31,7 +31,11 @@ interface Paragraph {
   depth?: number
 }
 
-/** Reads a Word document (ECMA-376, part 1, section 17), which is embedded in `depth` other documents. */
+/**
+ * Reads a Word document (ECMA-376, part 1, section 17).
+ *
+ * @param depth Number of documents in which the document is embedded.
+ */
 export async function readDocx(
   bytes: Uint8Array,
   form: ReadingForm,
@@ -117,7 +121,6 @@ function pictureIn(before: string, alternative: string, { image, plain }: Docume
   return `${/(?:^|\s)$/.test(before) ? '' : ' '}${image(plain(alternative))} `
 }
 
-/** Returns handlers that write the elements of a part. */
 function createDocxBodyWriter(
   { writer, styles, numbering }: Surroundings,
   links: ReadonlyMap<string, string>,
@@ -242,8 +245,8 @@ function setProperty(paragraph: Paragraph, name: string, value: string): void {
   else if (name === 'w:ilvl') paragraph.depth = Math.min(8, Number(value) || 0)
 }
 
-/** The level of a heading, or the list of an item, that a style gives to a paragraph. */
 interface ParagraphStyle {
+  /** Level of a heading, from 0. */
   readonly level?: number
   readonly list?: string
 }

@@ -136,7 +136,6 @@ async function readLabels(zip: Zip, table: string | undefined): Promise<Readonly
   return labels
 }
 
-/** The parts that are encrypted. */
 async function readEncrypted(zip: Zip): Promise<ReadonlySet<string>> {
   const parts = new Set<string>()
   await walkBook(zip, 'META-INF/encryption.xml', (name, { URI = '' }) => {

@@ -35,7 +35,7 @@ export interface Reading {
   readonly sheets?: readonly SheetText[]
   /** Whether a PDF has text apart from the texts of OCR. */
   readonly hasText?: boolean
-  /** Indexes of the pages of a PDF that OCR may read: pages that hold only pictures, or whose fonts do not map all codes to characters. */
+  /** Indexes of the pages of a PDF that OCR may read, from 0: pages that hold only pictures, or whose text is wrong. */
   readonly pictures?: readonly number[]
   /** The picture, if a page was requested. */
   readonly picture?: Picture
@@ -57,13 +57,12 @@ export type ReadingAnswer =
   | { readonly reading: Reading }
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
-/** Returns the error for a document without a reading. The message is for the client. */
+/** Returns the error for a document that cannot be read. The message is for the client. */
 export function unreadableError(message: string, reason: 'unreadable' | 'withheld' = 'unreadable'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }
 
-/** `fault` of the error for a PDF that holds only pictures. The second says that OCR will still read the PDF. */
+/** `fault` of the error for a PDF that holds only pictures. With the second one, OCR may still read the PDF later. */
 export const [scanFault, scanWaitingFault] = ['scan', 'scan-waiting']
 
-/** The message of the error for a PDF that holds only pictures. */
 export const onlyPicturesMessage = 'The document contains no text, only pictures: its pages may have been scanned.'

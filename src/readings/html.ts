@@ -35,7 +35,7 @@ const maxSpans = 100
 /** Maximum nesting depth. The parser takes time in proportion to its square. */
 const maxDepth = 20_000
 
-/** Reads a page of HTML, as people see it, without running its scripts. */
+/** Reads a page of HTML, without running its scripts. */
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const page = detectEncoding(bytes) === undefined ? withoutControls(bytes) : bytes
   const encoding = detectEncoding(page)
@@ -46,7 +46,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   return readHtmlPage(decodeBytes(page, encoding) ?? '', form, limits)
 }
 
-/** A page with at most one control character in this number of bytes is read without its control characters, as browsers show it. */
+/** A page with at most one control character in this number of bytes is read without its control characters. */
 const bytesPerControl = 1000
 
 function withoutControls(bytes: Uint8Array): Uint8Array {
@@ -232,7 +232,6 @@ function createFormula(writer: DocumentWriter) {
   }
 }
 
-/** The row of a table that is being read. */
 function createRow(writer: DocumentWriter, line: ReturnType<typeof createLine>) {
   let cells: string[] | undefined
   const endCell = () => {

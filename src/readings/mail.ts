@@ -63,7 +63,6 @@ export async function readMail(
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(subject === '' ? {} : { title: subject }) }
 }
 
-/** A file without its byte order mark of UTF-8. */
 function withoutMark(source: Buffer): Buffer {
   return source.toString('latin1', 0, 3) === '\xef\xbb\xbf' ? source.subarray(3) : source
 }

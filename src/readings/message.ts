@@ -1,11 +1,10 @@
-/** An e-mail message. */
 export interface StoredMessage {
   readonly subject: string
   /** The headers that are shown, such as `From`. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly html?: string
   readonly text?: string
-  /** The text in Rich Text Format. */
+  /** The text in Rich Text Format, decompressed. */
   readonly rtf?: Uint8Array
   readonly attachments: readonly AttachedPart[]
 }

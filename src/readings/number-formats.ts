@@ -6,7 +6,7 @@ export type NumberKind = 'plain' | 'date' | 'duration' | { readonly pattern: str
 /** Maximum length of a pattern. Excel allows 255 characters. */
 const maxPattern = 300
 
-/** Patterns that every spreadsheet has under these numbers (ECMA-376, part 1, section 18.8.30; 59 to 70 are Thai). */
+/** Patterns of built-in number formats (ECMA-376, part 1, section 18.8.30; 59 to 70 are Thai), without currency signs and colours. */
 const builtInPatterns: Readonly<Record<number, string>> = {
   1: '0',
   2: '0.00',
@@ -59,7 +59,7 @@ export function numberKindOf(id: number, code: string | undefined): NumberKind {
   const bare = code.slice(0, maxPattern).replace(/"[^"]*"|\\.|_.|\*./g, '')
   if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration'
   const digits = bare.replace(/\[[^\]]*\]/g, '').replace(/general|標準/gi, '')
-  // `e` is a year in Japan, and an exponent elsewhere.
+  // `e` is a year in Japanese formats, and before a sign an exponent.
   if (/[ymdhs]|g+e|ge|^e/i.test(digits.replace(/e[+-]/gi, ''))) return 'date'
   if (code.length > maxPattern || /e[+-]/i.test(digits)) return 'plain'
   const pattern = code.replace(/\[\$([^\]-]*)(?:-[^\]]*)?\]/g, (_, sign: string) => (sign === '' ? '' : `"${sign}"`))

@@ -47,7 +47,7 @@ async function* singleChunkStream(file: Buffer) {
   yield file
 }
 
-/** Reads the formulas that are objects of a document, by their names. @throws ResourceError `invalid` for an encrypted document. */
+/** Reads the formulas that are objects of a document, by their names. Throws ResourceError `invalid` for an encrypted document. */
 async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits): Promise<ReadonlyMap<string, string>> {
   const names: string[] = []
   const manifest = 'META-INF/manifest.xml'
@@ -381,7 +381,6 @@ function dateIn(attributes: Attributes): string | undefined {
   return time === '00:00' ? day : `${day} ${time}`
 }
 
-/** The value of a cell without a paragraph. */
 function cellValue(attributes: Attributes): string {
   const names = ['office:string-value', 'office:value', 'office:boolean-value', 'office:time-value']
   return names.map((name) => attributes[name]).find((value) => value !== undefined) ?? ''

@@ -95,7 +95,7 @@ export function normalizePartName(name: string): string {
 const [endRecord, centralRecord, localRecord, sizesRecord] = ['PK\x05\x06', 'PK\x01\x02', 'PK\x03\x04', 'PK\x07\x08']
 const endRecordBytes = 22
 
-/** The archive without bytes that stand before and after it, such as a line end or padding. */
+/** Returns the archive without bytes that stand before and after it, such as a line end or padding. */
 function archiveIn(buffer: Buffer): Buffer {
   for (let at = buffer.length; at > 0; ) {
     at = buffer.lastIndexOf(endRecord, at - 1, 'latin1')
@@ -219,7 +219,6 @@ const openPrefixes: ReadonlyMap<string, string> = new Map([
   ['http://www.w3.org/1999/xlink', 'xlink'],
 ])
 
-/** The usual prefix of a namespace; `?` for all others. */
 function prefixOf(namespace: string): string {
   const open = openDocument.exec(namespace)?.[1]
   const openPrefix = openPrefixes.get(open ?? namespace) ?? open
@@ -243,8 +242,8 @@ type Namespaces = Readonly<Record<string, string>>
 const maxDepth = 1000
 
 /**
- * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused unless the
- * handlers allow it. Of the alternatives of an `mc:AlternateContent`, only the first that is understood is read.
+ * Parses an XML document, piece by piece. A document with a document type definition is refused unless the handlers allow it. Of the
+ * alternatives of an `mc:AlternateContent`, only the first that is understood is read.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */
@@ -303,11 +302,10 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   parser.end(decoder?.decode())
 }
 
-/** Returns the namespaces in an element, by prefix: those that it declares, and those of its parent. */
 function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
   const declared = Object.entries(attributes).filter(([name]) => name === 'xmlns' || name.startsWith('xmlns:'))
   if (declared.length === 0) return outer
-  // The namespaces of the parent are inherited, because a copy for each element would take too long.
+  // The namespaces of the parent are in the prototype, because a copy for each element would take too long.
   const namespaces: Record<string, string> = Object.create(outer)
   for (const [name, value] of declared) namespaces[name.slice('xmlns:'.length)] = value
   return namespaces

@@ -1,7 +1,6 @@
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { heapOf } from './pdf-heap.ts'
 
-/** Returns the character of a glyph, by the number of the glyph. */
 type Characters = (glyph: number) => string | undefined
 
 /**
@@ -103,7 +102,7 @@ function windowsCharacter(glyph: number): string | undefined {
 /** Maximum number of codes that are read of a font, because its tables may repeat the same codes. */
 const maxCodes = 0x2_0000
 
-/** Returns the Unicode character of each glyph of a TrueType or OpenType font, from its table `cmap`. */
+/** Returns the Unicode characters of the glyphs of a TrueType or OpenType font, from its table `cmap`. */
 function charactersIn(font: Buffer): ReadonlyMap<number, string> {
   const characters = new Map<number, string>()
   let budget = maxCodes

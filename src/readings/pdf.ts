@@ -12,7 +12,6 @@ const maxPdfPages = 10_000
 /** Stands in place of the text of a page that has none. */
 const pictureNote = '(This page contains no text, only pictures: it may have been scanned.)'
 
-/** Note before the text of a page whose fonts do not map all codes to characters. */
 const garbledNote = '(The fonts of this page do not map all codes to characters, so words in its text are wrong.)'
 /** Minimum share of control characters in the text of a garbled page, without its white space. */
 const garbledShare = 0.1
@@ -118,7 +117,6 @@ function keepShownAnnotations(pdfium: WrappedPdfiumModule, page: number): boolea
   return isShown
 }
 
-/** Runs work with an environment for the fields of forms. */
 function withForm<T>(pdfium: WrappedPdfiumModule, document: number, work: (form: number) => T): T {
   const info = pdfium.PDFiumExt_OpenFormFillInfo()
   const form = pdfium.PDFiumExt_InitFormFillEnvironment(document, info)

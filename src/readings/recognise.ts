@@ -32,7 +32,13 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
-/** Returns the format of a file by its content, or else `named`; always `named` if that is not in {@link office}. `text`: plain text. */
+/**
+ * Returns the format of a file by its content, or else `format`. `text`: plain text.
+ *
+ * @param format The format by the name or type of the file. The content is examined only if it is in {@link office}.
+ * @param limit Maximum number of bytes that are unpacked.
+ * @throws ResourceError `invalid` for an encrypted document, and for a mail without headers.
+ */
 export async function recogniseFormat(
   bytes: Uint8Array,
   format: DocumentFormat,

@@ -188,7 +188,7 @@ function outermostGroup(): Group {
   }
 }
 
-/** Returns handlers that write the groups and words of a document. A paragraph may have at most `most` characters. */
+/** @param most Maximum number of characters of a paragraph. */
 function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandler & { readonly end: () => void } {
   const declarations = createDeclarations()
   const lines = createLines(writer)
@@ -377,7 +377,6 @@ function createDeclarations() {
   }
 }
 
-/** Returns functions that write the paragraphs, rows and notes of a document. */
 function createLines(writer: DocumentWriter) {
   let cell: string[] = []
   let row: string[] = []

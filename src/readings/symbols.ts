@@ -11,7 +11,7 @@ export function isSymbolFont(font: string): boolean {
 /** Returns the character that a font shows for a code. A symbol font has codes from 0x20 or from 0xF020. U+FFFD: the symbol is unknown. */
 export function decodeSymbol(font: string, code: number): string {
   if (!Number.isInteger(code) || code < 0 || code > 0x10ffff) return '\ufffd'
-  // Documents hold the codes of such fonts in the private use area.
+  // Documents may hold the codes of such fonts in the private use area.
   const own = code >= 0xf000 && code <= 0xf0ff ? code - 0xf000 : code
   if (own <= 0x20 || code === own + 0xf000 || isSymbolFont(font))
     return own <= 0x20 ? ' ' : (codePoint(font.trim(), own)?.string ?? '\ufffd')

@@ -174,7 +174,7 @@ function unescapeText(text: string): string {
 /**
  * Writer of the sheets of a workbook, each as CSV.
  *
- * @param limit Maximum number of characters. A method that would write more rows throws ResourceError `too-large`.
+ * @param limit Maximum number of characters. Beyond it, `row` and `end` throw ResourceError `too-large`.
  */
 function createSheetWriter(limit: number) {
   const sheets: { readonly name: string; text: string }[] = []

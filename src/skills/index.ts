@@ -31,7 +31,6 @@ const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 /** Maximum number of skills per page, and number of characters of their entries at which a page ends. */
 const [maxPage, maxPageLength] = [100, 512 * 1024]
 
-/** Adds skills to a view: those in the given directories. */
 export function withSkills(view: View, options: SkillsOptions): View {
   return { ...view, skills: skillsOf(view, options) }
 }
@@ -125,12 +124,11 @@ function canonical(uri: string): string | undefined {
   }
 }
 
-/** Returns the cursor after a skill: its encoded URI. */
 function sealCursor(uri: string): string {
   return Buffer.from(JSON.stringify(['skills', uri])).toString('base64url')
 }
 
-/** Returns the URI in a cursor. Throws ResourceError `invalid` for a cursor that is not from a list of skills. */
+/** Throws ResourceError `invalid` for a cursor that is not from a list of skills. */
 function openCursor(cursor: string): string {
   const bytes = Buffer.from(cursor, 'base64url')
   try {
@@ -162,7 +160,6 @@ export function describeSkills(provider: Provider): Provider {
       const header = readSkillHeader(content.text, baseName(parentOf(path)))
       return 'fault' in header ? {} : { name: header.name, description: header.description, mimeType: 'text/markdown' }
     } catch (error) {
-      // The file is still listed. Reading it reports the error.
       if (isTransient(error)) return undefined
       if (isResourceError(error)) return {}
       throw error
@@ -261,13 +258,12 @@ The templates of the server (\`resources/templates/list\`) name what each mount 
 \`_meta\` of an answer says which part it is, and how to ask for the next. Escape spaces and \`%\` in paths (\`%20\`, \`%25\`).
 `
 
-/** The skill that hikidashi brings, file by file, in byte order of the paths. Name and description are from the front matter. */
+/** The files of the skill, in byte order of the paths. */
 const files = new Map([
   ['find-and-read/SKILL.md', { text, name, description }],
   ['find-and-read/references/addresses.md', { text: addresses }],
 ])
 
-/** Serves the skills that hikidashi brings itself. */
 export function ownSkillsProvider(): Provider {
   const fileAt = (path: string) => {
     const file = files.get(path)

@@ -57,7 +57,11 @@ async function readOne(uri: string, view: View, signal: AbortSignal | undefined)
   }
 }
 
-/** Returns the files below a directory that the view shows. */
+/**
+ * Returns the files below a directory that the view shows.
+ *
+ * @throws ResourceError `too-large` beyond 2,000 directories, 50,000 files or a depth of 16.
+ */
 export async function filesBelow(root: string, view: View, signal: AbortSignal | undefined): Promise<Resource[]> {
   const options = signal === undefined ? {} : { signal }
   const files: Resource[] = []
@@ -88,7 +92,7 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
 export const directoryOf = (uri: string) => uri.slice(0, -(skillFileName.length + 1))
 
 /**
- * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is not a valid skill.
+ * Returns the skill of a `SKILL.md`, with the files below its directory, or the reason why it is not a valid skill.
  *
  * @param files The files of the directory, and possibly others.
  */

@@ -195,7 +195,8 @@ interface ListLevel {
 /**
  * Counts the items of lists.
  *
- * @param lists The table of lists. @param uses The table that maps the list number of a paragraph to a list.
+ * @param lists The table of lists.
+ * @param uses The table that maps the list number of a paragraph to a list.
  */
 export function createNumbering(lists: Buffer, uses: Buffer) {
   const levels = readLevels(lists)

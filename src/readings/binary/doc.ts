@@ -162,7 +162,6 @@ interface TextOptions {
 
 const noProperties: CharacterProperties = {}
 
-/** Writes texts of a document, paragraph by paragraph. */
 function createDocBodyWriter(file: WordFile, writer: DocumentWriter) {
   const { stream, isUnicode, codePage, pieces, tableAt } = file
   const characters = readFormattedRuns(stream, tableAt(place.characters), 'characters')

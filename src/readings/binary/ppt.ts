@@ -95,7 +95,7 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 const encrypted = 0xf3d1c4df
 
-/** Undefined without an offset, or if the stream ends within the header. If it ends within the data, these are shorter than the header says. */
+/** Undefined if the stream ends within the header. If it ends within the data, the data are shorter than the header says. */
 function recordAt(stream: Buffer, at: number | undefined): DrawingRecord | undefined {
   if (at === undefined || at + 8 > stream.length) return undefined
   const head = stream.readUInt16LE(at)
@@ -211,7 +211,7 @@ function footersOf(slide: DrawingRecord | undefined, document: Buffer, kind: num
   })
 }
 
-/** Notes by the numbers of their slides. */
+/** Returns the notes by the numbers of their slides. */
 function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: readonly ListedSlide[]) {
   const shapes = new Map<number, { readonly record: DrawingRecord; readonly texts: readonly SlideText[] }>()
   for (const { place, texts } of notes) {
