@@ -82,7 +82,6 @@ function freshOf(items: readonly Resource[], there: readonly string[]): readonly
   return items.filter(({ uri }) => !levels.has(uri) && levels.add(uri))
 }
 
-/** Whether a resource is new, or its version, time of change or size differs. */
 function isOther(before: Resource | undefined, now: Resource): boolean {
   if (before === undefined) return true
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size

@@ -115,7 +115,6 @@ function createDrawings() {
   }
 }
 
-/** The line that is being read, with its open inline elements. */
 function createLine(writer: DocumentWriter) {
   let inline = ''
   /** Whether the line is empty or ends in white space. Looking at the end of the line would copy the line. */

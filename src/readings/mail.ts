@@ -20,7 +20,6 @@ import { recogniseFormat } from './recognise.ts'
 import { readRtf } from './rtf.ts'
 import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Reads a document that is attached to a mail. */
 export type ReadAttached = (job: ReadingJob & { readonly form: ReadingForm }) => Promise<Reading>
 
 const [maxMessages, maxAttachments, maxDepth, maxNesting] = [10_000, 2000, 4, 50]

@@ -79,7 +79,6 @@ interface TokenHandler {
 
 const isLetter = (byte = 0) => (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a)
 const isDigit = (byte = 0) => byte >= 0x30 && byte <= 0x39
-/** The value of a hexadecimal digit; `undefined` for any other byte. */
 function digitOf(byte = 0): number | undefined {
   if (isDigit(byte)) return byte - 0x30
   const letter = (byte | 0x20) - 0x61

@@ -3,7 +3,6 @@ import { codePoint } from 'dingbat-to-unicode'
 /** Fonts that show a symbol for each character, other than the Unicode character in the document. */
 const symbolFont = /^(?:wingdings(?: [23])?|webdings|symbol)$/i
 
-/** Whether the characters of a font are symbols. */
 export function isSymbolFont(font: string): boolean {
   return symbolFont.test(font.trim())
 }

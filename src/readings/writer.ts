@@ -96,7 +96,6 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
     end: () => {
       if (last !== undefined) last = 'other'
     },
-    /** Raises or lowers the quote depth by one. */
     quote: (change: 1 | -1) => {
       quotes = Math.max(0, quotes + change)
       if (last !== undefined) last = 'other'

@@ -4,7 +4,6 @@ import { firstIndex, type Span } from '../core/kit/sorted.ts'
 /** Characters that are not drawn (tags, variation selectors, zero widths): they split words for a program but not for a reader. */
 const unseen = lazyPattern(String.raw`[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]`, 'gu')
 
-/** A full-width form of ASCII (U+FF01 to U+FF5E) as ASCII; any other character as it is. */
 function narrow(text: string): string {
   return text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
 }
@@ -58,7 +57,6 @@ export function decodedTexts(text: string): readonly DecodedText[] {
   return texts
 }
 
-/** Prefixes of the lines of a patch. */
 const patchPrefix = /^(?:[+ -]|@@ -[\d,]+ \+[\d,]+ @@ ?)/gm
 /** Prefixes of the lines of a blame as a git mount writes it, and its lines that name a commit. */
 const blamePrefix = /^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6,7}) {2}|^[0-9a-f]{12} \d{4}-\d\d-\d\d .*\n/gm

@@ -78,7 +78,7 @@ function unpack(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** Runs of 12 printable characters or more in bytes, as ASCII and, if some of the first bytes are zero, as UTF-16. */
+/** Returns the runs of 12 printable characters or more in bytes, as ASCII and, if some of the first bytes are zero, as UTF-16. */
 export function findPrintableTexts(bytes: Buffer): readonly string[] {
   const texts = printable(bytes.toString('latin1'))
   let zeros = 0

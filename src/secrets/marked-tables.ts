@@ -22,7 +22,7 @@ export function findMarkedTableSecrets(text: string): readonly Span[] {
 /** A line between the rows of a table: `|---|:-:|`, `+====+====+`, `----+----`. */
 export const isRowSeparator = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.test(line) && /--|==|[|+]:?[-=]/.test(line)
 
-/** Tables whose columns are under runs of equals signs or dashes: reStructuredText, PowerShell, sqlite3. */
+/** Finds secrets in tables whose columns are under runs of equals signs or dashes: reStructuredText, PowerShell, sqlite3. */
 function findRuledTables(text: string): readonly Span[] {
   const spans: Span[] = []
   let until = 0

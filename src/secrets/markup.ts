@@ -15,7 +15,7 @@ const names = /^(?:name|id|key|type|property|itemprop|autocomplete|http-equiv)$/
 const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
 
 /**
- * Values of elements of HTML and XML whose other attributes have the name of a secret, in any order and with others between:
+ * Finds the values of elements of HTML and XML whose other attributes have the name of a secret, in any order and with others between:
  * `<input type="password" value="…">`, `<add value="…" key="ApiKey"/>`.
  */
 export function findAttributeSecrets(text: string, style: FileStyle): readonly Span[] {
@@ -50,7 +50,7 @@ const between =
 const nameElement = /<(key|name|param-name)>\s*(?<name>[^<>]{1,64}?)\s*<\/\1>/gi
 
 /**
- * Values of elements behind an element with the name of a secret: `<key>Password</key><string>…`,
+ * Finds the values of elements behind an element with the name of a secret: `<key>Password</key><string>…`,
  * `<name>db.password</name><value>…`. The values of an array behind it count, too.
  */
 export function findElementSecrets(text: string): readonly Span[] {

@@ -106,7 +106,7 @@ const forms: readonly RegExp[] = [
 /** A match of {@link marks} and {@link forms}, except {@link pgpass}, contains one of these characters. */
 const signs = /[\s"',;<{]/
 
-/** Values behind a name without a separator of their own, and values in a form of their own. */
+/** Finds values behind a name without a separator, and values in a form of their own. */
 export function findNotationSecrets(text: string, style: FileStyle): readonly Span[] {
   const spans: Span[] = []
   // Most names, options and paths have no such sign: a start that scans only these compiles no patterns.

@@ -1,12 +1,10 @@
 import { defined } from '../core/kit/object.ts'
 import type { Span } from '../core/kit/sorted.ts'
 
-/** A token with a recognisable form. */
 interface Shape {
   /** The pattern is tried only if the text contains one of these. */
   readonly literals: readonly string[]
   readonly pattern: RegExp
-  /** Whether a match is such a token. */
   readonly check?: (match: string) => boolean
 }
 

@@ -136,7 +136,7 @@ function isInserted(name: string): boolean {
 /** The longest part of a connection string that is examined before and after its password, in characters. */
 const maxDataSource = 300
 
-/** Passwords in connection strings of ODBC, ADO and libpq: `Server=…;Pwd={…}`, `host=… password=…`. */
+/** Finds passwords in connection strings of ODBC, ADO and libpq: `Server=…;Pwd={…}`, `host=… password=…`. */
 function findDataSources(text: string): readonly Span[] {
   if (!/(?:pwd|password)\s{0,4}=/i.test(text)) return []
   const spans: Span[] = []

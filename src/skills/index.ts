@@ -189,7 +189,6 @@ function isNestedSkillFile(path: string): boolean {
   return path.endsWith(`/${skillFileName}`)
 }
 
-/** The address of the skills that hikidashi brings itself. */
 export const ownSkillsAddress = 'skill://hikidashi'
 
 const name = 'find-and-read'

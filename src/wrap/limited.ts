@@ -7,7 +7,7 @@ import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '
 import { createBreaker, createSemaphore } from './slots.ts'
 
 export interface LimitedOptions {
-  /** Time-out of one answer, one entry of a list or one chunk of a stream, in milliseconds. Default 30,000. */
+  /** Time-out of one answer, one group of entries of a list or one chunk of a stream, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
   /** Maximum number of concurrent requests. Default 32. */
   readonly concurrent?: number

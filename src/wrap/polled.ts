@@ -84,7 +84,6 @@ export interface Poller {
   readonly away: boolean
 }
 
-/** Reports changes of a source: polls it at an interval, and compares its state with the one before. */
 export function createPoller<T>(options: PollerOptions<T>): Poller {
   const { intervalMs, maxIntervalMs = intervalMs * 10, wait = sleep, look, changesOf } = options
   let away = false

@@ -158,7 +158,6 @@ async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerat
 
 type SourcePart = Exclude<ToolPart, { readonly link: ToolLink }>
 
-/** Returns a function that removes secrets from a part of a result, and returns undefined for a part with a secret in its path. */
 function partCleaner(cleaner: Cleaner, seal: Seal) {
   return async (part: SourcePart, path: string, signal: AbortSignal): Promise<SourcePart | undefined> => {
     if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }

@@ -9,6 +9,7 @@ import { onlyPicturesMessage, type Picture, type Reading, scanFault } from '../r
 
 /** A program that reads the text in pictures. */
 export interface PictureReader {
+  /** Resolves to the reason why the program cannot be used; undefined if it can. */
   missing(signal: AbortSignal): Promise<string | undefined>
   /** @throws ResourceError `unavailable` if it fails or exceeds a limit. */
   read(picture: Picture, signal: AbortSignal): Promise<string>
@@ -171,7 +172,7 @@ export function createScanQueue(options: ScansOptions) {
     contentHash,
     /** Whether a document waits for OCR, by the key of its content. */
     isWaiting: (key: string): boolean => waiting.has(key),
-    /** Adds the documents that OCR has read to the changes of a source. */
+    /** Adds to the changes of a source the documents with which OCR is done, also those that it could not read. */
     withChanges: (changes: AsyncIterable<Change>, signal: AbortSignal): AsyncIterable<Change> =>
       withEnded(changes, listeners, signal),
     close: (): void => closing.abort(new Error('The mount is closed.')),

@@ -140,7 +140,6 @@ function absent() {
   return notFound('no result is stored here for this principal')
 }
 
-/** Splits the path of a file into the id of its result and its name; undefined for any other path. */
 function parseResultFilePath(path: string): readonly [id: string, name: string] | undefined {
   const [id = '', name = '', ...rest] = path.split('/')
   return id === '' || name === '' || rest.length > 0 ? undefined : [id, name]

@@ -249,7 +249,6 @@ function* jsonTokensOf(text: string): Generator<string> {
   }
 }
 
-/** Returns the index after the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0

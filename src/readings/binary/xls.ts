@@ -55,7 +55,6 @@ interface SheetRecord {
   readonly pieces: readonly [Buffer, ...Buffer[]]
 }
 
-/** Facts that all sheets of a workbook share. */
 interface Workbook {
   /** Version of the format: 8 since Excel 97; 2 to 5 before. */
   readonly version: number
