@@ -109,8 +109,8 @@ function formatDuration(days: number): string {
 }
 
 /**
- * Converts the number of a day to a date in ISO 8601, or below 1 to a time; `undefined` below 0 and after the year 9999. With `since1904`,
- * day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01, and day 60 is 29 February 1900, which did not exist.
+ * Converts the number of a day to a date in ISO 8601, or below 1 to a time; `undefined` below 0 and from 2,958,466 on. With `since1904`,
+ * day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01. Spreadsheets count a 29 February 1900 as day 60: it becomes the 28th.
  */
 function formatDate(days: number, since1904: boolean): string | undefined {
   if (days < 0 || days >= 2_958_466) return undefined
