@@ -4,7 +4,6 @@ import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Elements that are not displayed as text. */
 const skipped = new Set(['script', 'style', 'template', 'iframe', 'object', 'noembed', 'noframes'])
 /** Elements of a drawing (SVG) that are not displayed. */
 const skippedInDrawings = new Set(['title', 'desc', 'defs', 'symbol', 'metadata'])

@@ -121,7 +121,6 @@ function kindByWords(parts: readonly string[]): NameStrength {
   return weakWords.has(word) ? 'weak' : undefined
 }
 
-/** Runs of letters and digits, and of the signs that base64 and tokens have. */
 const runs = /[A-Za-z0-9+/_=~.-]{20,}/g
 
 /** Random-looking values that are not secret: UUIDs, digests and object ids by their length, integrity fields, times. */

@@ -66,7 +66,6 @@ const marks: readonly {
   { pattern: /[(,]\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/g, quotedOnly: true },
 ]
 
-/** A line of .pgpass. */
 const pgpass =
   /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm
 

@@ -31,6 +31,7 @@ const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 /** Maximum number of skills per page, and number of characters of their entries at which a page ends. */
 const [maxPage, maxPageLength] = [100, 512 * 1024]
 
+/** Adds skills to a view: those in the given directories. */
 export function withSkills(view: View, options: SkillsOptions): View {
   return { ...view, skills: skillsOf(view, options) }
 }
@@ -189,6 +190,7 @@ function isNestedSkillFile(path: string): boolean {
   return path.endsWith(`/${skillFileName}`)
 }
 
+/** The address of the skills that hikidashi brings itself. */
 export const ownSkillsAddress = 'skill://hikidashi'
 
 const name = 'find-and-read'
@@ -263,6 +265,7 @@ const files = new Map([
   ['find-and-read/references/addresses.md', { text: addresses }],
 ])
 
+/** Serves the skills that hikidashi brings itself. */
 export function ownSkillsProvider(): Provider {
   const fileAt = (path: string) => {
     const file = files.get(path)

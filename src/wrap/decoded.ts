@@ -199,7 +199,6 @@ function tooLargeFor(limit: number): (size: number | undefined) => ResourceError
     )
 }
 
-/** Creates the function that judges a resource by its beginning. */
 function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncodingDetector>) {
   const verdicts = createLruCache<DetectedEncoding>(5000)
 

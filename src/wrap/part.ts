@@ -4,7 +4,6 @@ import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
 
-/** A part of a resource as a client asks for it. */
 export interface PartRequest {
   readonly unit: 'lines' | 'bytes'
   /** Lines are counted from 1, bytes from 0. */
