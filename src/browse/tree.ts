@@ -78,8 +78,8 @@ export function withReloadedFolder<F>(tree: Tree<F>, uri: string, { items, next 
 
 /** Returns the entries whose URIs are new: some servers repeat entries, or list a directory in itself. */
 function freshOf(items: readonly Resource[], there: readonly string[]): readonly Resource[] {
-  const levels = new Set(there)
-  return items.filter(({ uri }) => !levels.has(uri) && levels.add(uri))
+  const seen = new Set(there)
+  return items.filter(({ uri }) => !seen.has(uri) && seen.add(uri))
 }
 
 function isOther(before: Resource | undefined, now: Resource): boolean {

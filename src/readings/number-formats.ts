@@ -113,7 +113,7 @@ function formatDuration(days: number): string {
  * day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01. Spreadsheets count a 29 February 1900 as day 60: it becomes the 28th.
  */
 function formatDate(days: number, since1904: boolean): string | undefined {
-  if (days < 0 || days >= 2_958_466) return undefined
+  if (days < 0 || days >= (since1904 ? 2_957_004 : 2_958_466)) return undefined
   const seconds = Math.round(days * 86_400)
   const epoch = since1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, days < 60 ? 31 : 30)
   const iso = new Date(epoch + seconds * 1000).toISOString()

@@ -120,7 +120,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
   let cell = { column: 0, type: 'n', style: 0, text: '' }
   let inValue = false
 
-  const address = () => {
+  const addCell = () => {
     const { column, type, style, text } = cell
     if (text === '') return
     while (row.length < column) row.push('')
@@ -144,7 +144,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
     },
     close: (name) => {
       inValue = false
-      if (name === 'x:c') address()
+      if (name === 'x:c') addCell()
       if (name !== 'x:row' || row.every((value) => value === '')) return
       // An empty row separates two tables.
       if (number > length + 1) writer.end()

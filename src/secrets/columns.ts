@@ -47,7 +47,7 @@ function bareCell(text: string): string {
 }
 
 /** Returns the meaning of a name in a table with a column of users: there, `pass` is a password, not a number of passed tests. */
-const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
+const passwordName = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
 export function findSecretColumns(row: readonly string[], certainty: TableCertainty): SecretColumns | undefined {
@@ -57,7 +57,7 @@ export function findSecretColumns(row: readonly string[], certainty: TableCertai
   const secret = names.flatMap((name, at): SecretColumn[] => {
     const kind =
       certainty === 'file' || isShortName(name)
-        ? secretNameStrength(hasUser ? shortest(name) : name.slice(0, 256))
+        ? secretNameStrength(hasUser ? passwordName(name) : name.slice(0, 256))
         : undefined
     if (kind === undefined || (kind === 'weak' && certainty !== 'file')) return []
     return [{ at, kind, counts: /tokens?$/i.test(name) }]

@@ -28,8 +28,8 @@ export function createDigests(): DigestCache {
   return {
     of: async (file, view, signal) => {
       const key = file.version === undefined ? undefined : `${file.version} ${file.uri}`
-      const cachedBytes = key === undefined ? undefined : cache.get(key)
-      if (cachedBytes !== undefined) return cachedBytes
+      const cachedRead = key === undefined ? undefined : cache.get(key)
+      if (cachedRead !== undefined) return cachedRead
       const read = await readOne(file.uri, view, signal)
       // A different version means that the file has changed since it was listed.
       const isListed = read?.version === undefined || read.version === file.version

@@ -101,10 +101,13 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     const entries = iterateGroups(provider.list(query, { ...context, signal }))
     const watch = createStopwatch(timeoutMs, own)
     let isKnown = false
-    let whole = false
+    let isWaiting = true
+    let isDone = false
     try {
       for (;;) {
+        isWaiting = true
         const leave = await (isKnown ? takeSlot(own) : enter(own))
+        isWaiting = false
         let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
@@ -113,18 +116,19 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
         }
         if (!isKnown) learn(undefined)
         isKnown = true
-        whole = next.done === true
+        isDone = next.done === true
         if (next.done) return
         yield next.value
       }
     } catch (error) {
-      learn(error)
+      // A refused request has not reached the source.
+      if (!isWaiting) learn(error)
       throw error
     } finally {
       watch.stop()
       own.release()
       // Do not wait for a source that hangs.
-      if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
+      if (!isDone) void Promise.resolve(entries.return?.()).catch(() => {})
     }
   }
 
@@ -207,16 +211,14 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
   const learn = (error: unknown): void => {
     const wasOpen = breaker.open
     observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
-    if (isResourceError(error, 'unavailable')) {
-      // A refusal by this wrapper, or a source that asks for a pause.
-      if (error.detail.retryAfter !== undefined) return
+    if (isResourceError(error, 'unavailable') && error.detail.retryAfter === undefined) {
       breaker.failed()
       failing = error.message
-    } else if (error === undefined || isResourceError(error)) {
+    } else if (error === undefined || (isResourceError(error) && error.kind !== 'unavailable')) {
       breaker.succeeded()
       failing = undefined
     }
-    // The caller aborted, or this process has a bug: neither is a failure of the source.
+    // The caller aborted, the source asked for a pause, or this process has a bug: none of them is a failure of the source.
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
       log(
@@ -275,18 +277,18 @@ function timedStream(content: Content, timeoutMs: number, release: () => void): 
   const pieces = async function* () {
     const watch = createStopwatch(timeoutMs, new AbortController())
     const reader = stream[Symbol.asyncIterator]()
-    let whole = false
+    let isDone = false
     try {
       for (;;) {
         const next = await watch.time(() => reader.next())
-        whole = next.done === true
+        isDone = next.done === true
         if (next.done) return
         yield next.value
       }
     } finally {
       watch.stop()
       release()
-      if (!whole) void Promise.resolve(reader.return?.()).catch(() => {})
+      if (!isDone) void Promise.resolve(reader.return?.()).catch(() => {})
     }
   }
   return { ...content, stream: pieces() }

@@ -48,7 +48,7 @@ export function createBreaker(options: BreakerOptions) {
       trying = false
       until = now() + pauseMs * (0.75 + random() * 0.5)
     },
-    /** Reports a request without an outcome: its caller aborted. */
+    /** Reports a request without an outcome: its caller aborted, or the source asked for a pause. */
     abandoned: (): void => {
       trying = false
     },

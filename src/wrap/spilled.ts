@@ -16,7 +16,7 @@ export interface SpilledOptions {
 /** Size above which a binary part is kept as a resource, in bytes. */
 const maxBinaryBytes = 256 * 1024
 /** Maximum number of tokens of the beginning in an answer, and maximum share of `maxTokens`. */
-const beginning = { tokens: 1000, part: 1 / 4 }
+const beginning = { tokens: 1000, share: 1 / 4 }
 /** Number of characters at the beginning of a long text by which all its tokens are estimated. */
 const sampled = 100_000
 const maxOutline = 30
@@ -66,7 +66,7 @@ async function shortenOutcome(
   const others = parts.filter((part) => !(isLong && isText(part)) && !binaries.some((one) => one.part === part))
   const { kept, told: until } = await storeResultFiles(bounds.spill, principal, files)
   const links = (kept?.uris ?? []).map((uri, index) => ({ link: linkOf(uri, files[index]) }))
-  const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.part) / Math.max(1, texts.length)
+  const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.share) / Math.max(1, texts.length)
   const descriptions = files.map((file, index) => describeResultFile(file, kept?.uris[index], share))
   const text = [`The result is too long for an answer. ${until}`, ...descriptions].join('\n\n')
   const expires = kept === undefined ? {} : { uris: kept.uris, expires: new Date(kept.expires).toISOString() }

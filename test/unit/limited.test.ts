@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { notFound, ResourceError } from '../../src/core/errors.ts'
+import { notFound, ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Context, Entry, Provider } from '../../src/core/provider.ts'
 import { limited } from '../../src/wrap/limited.ts'
 import { createBreaker } from '../../src/wrap/slots.ts'
@@ -161,6 +161,23 @@ describe('the limits of a mount', () => {
       'a source failed several times in a row: it gets no requests for a moment',
       'the source answers again',
     ])
+  })
+
+  test('try the source again after it asked for a pause in the trial', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const answers = [down(), unavailable('too many requests', { retryAfter: 3 })]
+    const inner = reading(async () => {
+      const error = answers.shift()
+      if (error !== undefined) throw error
+      return 'back'
+    })
+    const provider = limited(inner, { failures: 1, pauseMs: 30 })
+    await expect(read(provider)).rejects.toThrow('connection refused')
+    vi.advanceTimersByTime(38)
+    await expect(read(provider)).rejects.toMatchObject({ detail: { retryAfter: 3 } })
+    expect(await read(provider)).toEqual([{ text: 'back' }])
+    expect(provider.degraded?.()).toBeUndefined()
   })
 
   test('count "not found" and "too large" as answers, and not as failures', async () => {

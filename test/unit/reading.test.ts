@@ -81,8 +81,11 @@ describe('an Excel workbook', () => {
   })
 
   test('is read with dates counted from 1904 if it says so', async () => {
-    const rows = `<row r="1">${c('A1', 0.5, 'n', 3)}${c('B1', 1, 'n', 1)}</row>`
-    expect(await read('xlsx', 'text', xlsx({ rows, since1904: true }))).toBe('売上（六月）\n\n12:00\t1904-01-02\n')
+    const days = [1, 2_957_003, 2_957_004].map((day, at) => c(`${'BCD'[at]}1`, day, 'n', 1)).join('')
+    const rows = `<row r="1">${c('A1', 0.5, 'n', 3)}${days}</row>`
+    expect(await read('xlsx', 'text', xlsx({ rows, since1904: true }))).toBe(
+      '売上（六月）\n\n12:00\t1904-01-02\t9999-12-31\t2957004\n',
+    )
   })
 
   test.each<[string, string | undefined, string, string]>([
