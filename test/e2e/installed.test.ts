@@ -445,7 +445,7 @@ test('the program of docs/toolkit.md serves the resources that the page shows', 
   expect(answer.result).toMatchObject({ contents: [{ uri: 'docs://here/hello.md', text: 'hello' }] })
 })
 
-test('the programs of docs/attach.md and docs/context.md serve or print the document that they mount', async () => {
+test('the programs of docs/attach.md serve a document of their folder, and the program of docs/context.md prints it', async () => {
   const place = programFolder('snippets')
   const port = String(await freePort())
   const snippets = (page: string) =>

@@ -86,10 +86,10 @@ describe('progress in a terminal', () => {
   })
 
   test.each([
-    [{ out: true, err: true }, {}],
-    [{ out: false, err: false }, {}],
-    [{ out: false, err: true }, { env: { TERM: 'dumb' } }],
-  ])('is not shown if the streams are terminals as in %j, with the options %j', (terminals, options) => {
+    ['the output goes to the same terminal', { out: true, err: true }, {}],
+    ['standard error is not a terminal', { out: false, err: false }, {}],
+    ['the terminal cannot erase a line', { out: false, err: true }, { env: { TERM: 'dumb' } }],
+  ])('is not shown if %s', (_, terminals, options) => {
     const { written, pass, progress } = on(terminals, options)
     pass(5000)
     progress.add(1)

@@ -117,7 +117,7 @@ describe('the draft of resource operations', () => {
     }
   })
 
-  test('has one answer for a resource that is absent and one that is denied', async () => {
+  test('gives the same answer for an absent resource and a denied one', async () => {
     const guest = viewOf('guest')
     const answers = await Promise.all(
       ['hidden.md', 'nothing.md'].map((path) => refusal(guest, 'resources/stat', { uri: `${at}/${path}` })),
